@@ -1,0 +1,118 @@
+"""Everything that is checked, one session a question. ``nox`` asks all of them, ``nox -s unit`` one.
+
+What the sessions install comes from the dependency groups in pyproject.toml, so that versions stand in one place.
+Arguments after ``--`` go to pytest: ``nox -s unit -- -k settings``. ``nox -r`` keeps the environments.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+import nox
+
+nox.needs_version = ">=2025.5"
+nox.options.error_on_external_run = True
+# The order is by how soon a session says no.
+nox.options.sessions = ["lint", "types", "unit", "integration", "samples", "coverage", "package"]
+
+ROOT = Path(__file__).parent
+PROJECT = nox.project.load_toml("pyproject.toml")
+SAMPLE_TESTS = "tests/integration/test_samples.py"
+
+# What a developer has set for an account of theirs is no part of a test.
+NO_SETTINGS = {name: None for name in os.environ if name.startswith(("COSMOS_WORKFLOW_STATE_", "AZURE_COSMOS_"))}
+
+# Every line and branch of these is tested: a mistake in them loses or shows somebody's state.
+FULLY_COVERED = (
+    "_checkpoints.py",
+    "_codec/*",
+    "_documents.py",
+    "_gateway.py",
+    "_identity.py",
+    "_maf.py",
+    "_reading.py",
+    "_saving.py",
+    "_view.py",
+)
+
+
+@nox.session
+def lint(session: nox.Session) -> None:
+    """Ask whether style, format and the directions of imports are kept."""
+    session.install(*_group("lint"))
+    session.run("ruff", "check")
+    session.run("ruff", "format", "--check")
+    # Imports are read from the source; nothing needs to be installed for that.
+    session.run("lint-imports", env={"PYTHONPATH": "src"})
+
+
+@nox.session
+def types(session: nox.Session) -> None:
+    """Ask both type checkers, in their strict modes."""
+    session.install("-e", ".", *_group("types"))
+    session.run("mypy")
+    # The wrapper would otherwise look on the network for a newer version, only to say so.
+    quiet = {"PYRIGHT_PYTHON_IGNORE_WARNINGS": "1"}
+    session.run("pyright", "--pythonpath", _python(session), env=quiet)
+
+
+@nox.session
+def unit(session: nox.Session) -> None:
+    """Run the tests of single modules."""
+    _pytest(session, "tests/unit")
+
+
+@nox.session
+def integration(session: nox.Session) -> None:
+    """Run the tests of the whole way, through the real client into the embedded engine."""
+    _pytest(session, "tests/integration", f"--ignore={SAMPLE_TESTS}")
+
+
+@nox.session
+def samples(session: nox.Session) -> None:
+    """Run the samples, in processes of their own."""
+    _pytest(session, SAMPLE_TESTS)
+
+
+@nox.session
+def coverage(session: nox.Session) -> None:
+    """Combine what the test sessions before have measured, and hold it against the two limits."""
+    session.install(*(requirement for requirement in _group("test") if requirement.startswith("coverage")))
+    session.run("coverage", "combine")
+    session.run("coverage", "report", "--fail-under=97")
+    paths = (f"src/cosmos_workflow_state/{path}" for path in FULLY_COVERED)
+    session.run("coverage", "report", f"--include={','.join(paths)}", "--fail-under=100")
+
+
+@nox.session
+def package(session: nox.Session) -> None:
+    """Build the wheel, install it where nothing else is, and run the demo from it, twice."""
+    temporary = Path(session.create_tmp())
+    wheels = temporary / "wheels"
+    shutil.rmtree(wheels, ignore_errors=True)
+    session.run("python", "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", str(wheels), ".")
+    session.install(*map(str, wheels.glob("*.whl")))
+    # Away from the checkout, whose files could stand in for what the wheel lacks.
+    session.chdir(temporary)
+    for _ in range(2):
+        session.run("cosmos-workflow-state", "demo", env=NO_SETTINGS)
+
+
+def _group(name: str) -> tuple[str, ...]:
+    return nox.project.dependency_groups(PROJECT, name)
+
+
+def _python(session: nox.Session) -> str:
+    folder = "Scripts" if os.name == "nt" else "bin"
+    return str(Path(session.virtualenv.location) / folder / "python")
+
+
+def _pytest(session: nox.Session, *paths: str) -> None:
+    session.install("-e", ".", *_group("test"))
+    data = ROOT / f".coverage.{session.name}"
+    for stale in ROOT.glob(f"{data.name}*"):
+        stale.unlink()
+    measured = ("coverage", "run", "--parallel-mode", "-m", "pytest")
+    session.run(*measured, *paths, *session.posargs, env={"COVERAGE_FILE": str(data), **NO_SETTINGS})

@@ -1,0 +1,26 @@
+"""Durable, multi-tenant state for Microsoft Agent Framework workflows on Azure Cosmos DB for NoSQL."""
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from ._checkpoints import TenantCheckpointStorage
+    from ._factory import CosmosStateFactory, TenantState
+    from .settings import CosmosStateSettings, KeyAuth
+
+__all__ = ["CosmosStateFactory", "CosmosStateSettings", "KeyAuth", "TenantCheckpointStorage", "TenantState"]
+
+_HOMES = {
+    "CosmosStateFactory": "_factory",
+    "CosmosStateSettings": "settings",
+    "KeyAuth": "settings",
+    "TenantCheckpointStorage": "_checkpoints",
+    "TenantState": "_factory",
+}
+
+
+def __getattr__(name: str) -> object:
+    """Import a public name when it is first asked for: the emulator needs neither azure nor the framework."""
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f".{_HOMES[name]}", __name__), name)

@@ -1,0 +1,115 @@
+"""The factory: one per process, which builds each tenant's storages on one shared connection."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Self
+
+from azure.core.credentials_async import AsyncTokenCredential
+from azure.cosmos.aio import CosmosClient
+
+from ._checkpoints import TenantCheckpointStorage
+from ._connection import CosmosConnection
+from ._gateway import Gateway
+from ._identity import Scope, TenantRule
+from ._logging import get_logger
+from ._maf import RestorePolicy
+from ._view import CheckpointBackend, CheckpointView
+from .settings import CosmosStateSettings
+
+
+@dataclass(frozen=True, slots=True)
+class TenantState:
+    """Everything that is kept for one tenant.
+
+    Attributes:
+        tenant_id: The tenant.
+        checkpoints: Its checkpoint storage, unscoped.
+    """
+
+    tenant_id: str
+    checkpoints: TenantCheckpointStorage
+
+
+class CosmosStateFactory:
+    """Builds tenant-scoped storages that share one client.
+
+    One per process and event loop, as long-lived as the application; one cheap `for_tenant` per request::
+
+        async with CosmosStateFactory() as factory:
+            storage = factory.for_tenant("contoso").checkpoints
+
+    Entering does no I/O: the client is opened, and the container verified or created, at the first operation.
+    """
+
+    def __init__(
+        self,
+        settings: CosmosStateSettings | None = None,
+        *,
+        client: CosmosClient | None = None,
+        credential: AsyncTokenCredential | None = None,
+    ) -> None:
+        """Build a factory.
+
+        Args:
+            settings: How to reach the account; read from the environment when left out.
+            client: An entered client to use in place of one of its own. It is not closed here.
+            credential: A token credential to use in place of the account key. It is not closed here.
+
+        Raises:
+            SettingsError: The settings are read here and one is wrong or missing.
+        """
+        self._settings = CosmosStateSettings() if settings is None else settings
+        logger = get_logger()
+        self._connection = CosmosConnection(self._settings, logger, client=client, credential=credential)
+        self._tenants = TenantRule(self._settings.tenant_id_pattern, self._settings.tenant_id_max_length)
+        self._backend = CheckpointBackend(
+            gateway=Gateway(self._connection),
+            policy=RestorePolicy(frozenset(self._settings.allowed_checkpoint_types)),
+            max_payload_bytes=self._settings.max_payload_bytes,
+            on_undecodable=self._settings.on_undecodable,
+            logger=logger,
+        )
+
+    async def __aenter__(self) -> Self:
+        """Return the factory itself.
+
+        Raises:
+            FactoryClosedError: It was closed before.
+        """
+        self._connection.check_open()
+        return self
+
+    async def __aexit__(
+        self, _kind: type[BaseException] | None, error: BaseException | None, _traceback: TracebackType | None
+    ) -> None:
+        """Close; a failure to close never hides an error that is already on its way, it becomes a note of it."""
+        try:
+            await self.close()
+        except Exception as failure:
+            if error is None:
+                raise
+            error.add_note(f"closing the CosmosStateFactory failed as well: {type(failure).__name__}")
+
+    def for_tenant(self, tenant_id: str) -> TenantState:
+        """Return what is kept for a tenant: no I/O, a few microseconds, so build one for each request.
+
+        Args:
+            tenant_id: Taken as it is, never normalised or case-folded.
+
+        Raises:
+            InvalidIdentifierError: The tenant id does not match ``tenant_id_pattern`` as a whole.
+            FactoryClosedError: The factory was closed.
+        """
+        self._connection.check_open()
+        view = CheckpointView(self._backend, self._tenants.accept(tenant_id), Scope(""), None)
+        return TenantState(tenant_id, TenantCheckpointStorage(view))
+
+    async def close(self) -> None:
+        """Close the client; a second call does nothing. What the caller gave stays open.
+
+        Raises:
+            Exception: What closing the client raised.
+        """
+        await self._connection.close()

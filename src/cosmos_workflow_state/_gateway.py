@@ -1,0 +1,267 @@
+"""The only place that awaits Cosmos DB items, and where the service's errors become ours.
+
+It knows items as dicts with keys and etags, nothing of checkpoints. "Not there" and "there already" are results here,
+not errors; everything else is raised as one of `errors`. All retries are made here, and each is safe: an item is
+created, replaced at a known etag or deleted, so a repeated write that had worked shows itself as 409, 412 or 404.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Final, Protocol, TypeVar, cast
+
+from azure.core import MatchConditions
+from azure.core.exceptions import AzureError
+from azure.cosmos.aio import ContainerProxy
+from azure.cosmos.exceptions import CosmosHttpResponseError
+
+from .errors import (
+    AccessDeniedError,
+    CosmosStateError,
+    ProvisioningError,
+    ServiceError,
+    ServiceUnavailableError,
+    ThrottledError,
+)
+
+Item = dict[str, Any]
+_Result = TypeVar("_Result")
+
+_CHARGE: Final = "x-ms-request-charge"
+_RETRY_AFTER_MS: Final = "x-ms-retry-after-ms"
+_ACTIVITY_ID: Final = "x-ms-activity-id"
+
+_NOT_FOUND: Final = 404
+_CONFLICT: Final = 409
+_PRECONDITION_FAILED: Final = 412
+_TOO_MANY_REQUESTS: Final = 429
+_ACCESS_DENIED: Final = frozenset({401, 403})
+_NOT_APPLIED: Final = frozenset({410, 449})
+_OUTCOME_UNKNOWN: Final = frozenset({408, 500, 502, 503, 504})
+_OWNER_MISSING: Final = 1003
+_SESSION_NOT_AVAILABLE: Final = 1002
+
+_MAX_TRIES: Final = 6
+_FIRST_DELAY: Final = 0.1
+_MAX_DELAY: Final = 5.0
+"""Seconds; the wait before try n is drawn evenly from 0 to ``min(_MAX_DELAY, _FIRST_DELAY * 2**n)``, so that many
+throttled writers do not come back together."""
+
+
+@dataclass(slots=True)
+class Meter:
+    """What one operation has cost so far.
+
+    Attributes:
+        request_charge: Request units (RU), failed requests included.
+        requests: Answers from the service; a query page is one.
+        unknown_outcomes: Tries after which nobody can say whether the service has done what was asked.
+    """
+
+    request_charge: float = 0.0
+    requests: int = 0
+    unknown_outcomes: int = 0
+
+    def add(self, headers: Mapping[str, str], _body: object = None) -> None:
+        """Count one answer; this is the shape of the client's ``response_hook``."""
+        self.request_charge += float(headers.get(_CHARGE, 0))
+        self.requests += 1
+
+
+class Connection(Protocol):
+    """Gives the container, connecting on first use."""
+
+    async def container(self) -> ContainerProxy:
+        """Return the container.
+
+        Raises:
+            CosmosStateError: Closed, not reachable, not allowed, or not provisioned as needed.
+        """
+        ...
+
+
+class Gateway:
+    """Point operations and queries on one container."""
+
+    def __init__(self, connection: Connection) -> None:
+        """Keep the connection; nothing is sent before the first operation."""
+        self._connection = connection
+
+    async def read(self, key: list[str], item_id: str, meter: Meter) -> Item | None:
+        """Return the item, or None when there is none. One request.
+
+        Raises:
+            ServiceError: The service refused, throttled or could not be reached.
+        """
+
+        async def send(container: ContainerProxy) -> Item:
+            return await container.read_item(item_id, partition_key=key, response_hook=meter.add)
+
+        return await self._unless(_NOT_FOUND, send, meter)
+
+    async def create(self, item: Item, meter: Meter) -> bool:
+        """Create the item; return False when one with its id is there. One request.
+
+        Raises:
+            ServiceError: As for `read`; with ``outcome_unknown`` the item may have been created.
+        """
+
+        async def send(container: ContainerProxy) -> bool:
+            await container.create_item(item, no_response=True, response_hook=meter.add)
+            return True
+
+        return await self._unless(_CONFLICT, send, meter) is not None
+
+    async def replace(self, item: Item, etag: str, meter: Meter) -> bool:
+        """Replace the version ``etag`` of the item; return False when that is no longer there. One request.
+
+        Raises:
+            ServiceError: As for `create`.
+        """
+
+        async def send(container: ContainerProxy) -> bool:
+            await container.replace_item(
+                item["id"],
+                item,
+                etag=etag,
+                match_condition=MatchConditions.IfNotModified,
+                no_response=True,
+                response_hook=meter.add,
+            )
+            return True
+
+        return await self._unless((_PRECONDITION_FAILED, _NOT_FOUND), send, meter) is not None
+
+    async def delete(self, key: list[str], item_id: str, meter: Meter) -> bool:
+        """Delete the item; return False when it was not there. One request.
+
+        A repeated try that no longer finds it, after one whose answer was lost, has found its own work.
+
+        Raises:
+            ServiceError: As for `create`.
+        """
+
+        async def send(container: ContainerProxy) -> bool:
+            await container.delete_item(item_id, partition_key=key, response_hook=meter.add)
+            return True
+
+        unknown_before = meter.unknown_outcomes
+        deleted = await self._unless(_NOT_FOUND, send, meter) is not None
+        return deleted or meter.unknown_outcomes > unknown_before
+
+    async def query(
+        self, text: str, parameters: list[dict[str, object]], key: list[str], meter: Meter
+    ) -> AsyncIterator[Item]:
+        """Yield what a query finds under a full key or a key prefix. One request a page.
+
+        Raises:
+            ServiceError: As for `read`.
+        """
+        token: str | None = None
+        while True:
+
+            async def send(container: ContainerProxy, start: str | None = token) -> tuple[list[Item], str | None]:
+                found = container.query_items(
+                    query=text, parameters=parameters, partition_key=key, response_hook=meter.add
+                )
+                pages = found.by_page(start)
+                async for page in pages:
+                    # The iterator of pages is typed as one without the token that azure-core gives it.
+                    return [item async for item in page], getattr(pages, "continuation_token", None)
+                return [], None
+
+            items, token = await self._send(send, meter)
+            for item in items:
+                yield item
+            if token is None:
+                return
+
+    async def _unless(
+        self,
+        statuses: int | tuple[int, ...],
+        send: Callable[[ContainerProxy], Awaitable[_Result]],
+        meter: Meter,
+    ) -> _Result | None:
+        """Send; None when the service answers with one of these statuses about the item itself."""
+        expected = (statuses,) if isinstance(statuses, int) else statuses
+        try:
+            return await self._send(send, meter)
+        except ServiceError as error:
+            if error.status_code in expected and not error.retryable:
+                return None
+            raise
+
+    async def _send(self, send: Callable[[ContainerProxy], Awaitable[_Result]], meter: Meter) -> _Result:
+        for delay in _delays():
+            container = await self._connection.container()
+            try:
+                with translated(meter):
+                    return await send(container)
+            except ServiceError as error:
+                meter.unknown_outcomes += error.outcome_unknown
+                if not error.retryable or delay is None:
+                    raise
+                await asyncio.sleep(max(delay, error.retry_after or 0.0))
+        raise AssertionError("the last delay is None")  # pragma: no cover - the loop ends in return or raise
+
+
+@contextmanager
+def translated(meter: Meter | None = None) -> Generator[None]:
+    """Turn what azure-cosmos and azure-core raise into our errors, the cause kept.
+
+    Raises:
+        CosmosStateError: Instead of any ``AzureError``.
+    """
+    try:
+        yield
+    except AzureError as error:
+        if meter is not None and isinstance(error, CosmosHttpResponseError):
+            meter.add(_headers(error))
+        raise _translation(error) from error
+
+
+def _translation(error: AzureError) -> CosmosStateError:
+    if not isinstance(error, CosmosHttpResponseError):
+        return ServiceUnavailableError(
+            f"the service could not be reached ({type(error).__name__})", outcome_unknown=True
+        )
+    status, sub_status = error.status_code, cast("int | None", cast("Any", error).sub_status)
+    headers = _headers(error)
+    if status == _NOT_FOUND and sub_status == _OWNER_MISSING:
+        return ProvisioningError("the database or container does not exist")
+    kind, message = _kind(status, sub_status)
+    retry_after = headers.get(_RETRY_AFTER_MS)
+    return kind(
+        f"{message} (status {status}, sub-status {sub_status})",
+        status_code=status,
+        sub_status=sub_status,
+        activity_id=headers.get(_ACTIVITY_ID),
+        retry_after=None if retry_after is None else float(retry_after) / 1000,
+        outcome_unknown=status in _OUTCOME_UNKNOWN,
+    )
+
+
+def _headers(error: CosmosHttpResponseError) -> Mapping[str, str]:
+    return cast("Mapping[str, str] | None", cast("Any", error).headers) or {}
+
+
+def _kind(status: int | None, sub_status: int | None) -> tuple[type[ServiceError], str]:
+    if status in _ACCESS_DENIED:
+        return AccessDeniedError, "the service did not accept the key or identity, or it lacks the right"
+    if status == _TOO_MANY_REQUESTS:
+        return ThrottledError, "the service is throttling: more request units are asked for than provisioned"
+    session_lag = status == _NOT_FOUND and sub_status == _SESSION_NOT_AVAILABLE
+    if session_lag or status in _NOT_APPLIED or status in _OUTCOME_UNKNOWN:
+        return ServiceUnavailableError, "the service could not complete the request"
+    return ServiceError, "the service refused the request"
+
+
+def _delays() -> Iterator[float | None]:
+    """Yield the seconds to wait after each failed try; None after the last."""
+    for attempt in range(_MAX_TRIES - 1):
+        yield random.uniform(0, min(_MAX_DELAY, _FIRST_DELAY * 2**attempt))  # noqa: S311 - jitter, not a secret
+    yield None

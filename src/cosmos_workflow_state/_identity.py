@@ -1,0 +1,158 @@
+"""Who owns an item and what it is called: tenant ids, scopes, item ids and partition keys.
+
+Everything that builds a key takes a `TenantId`, never a ``str``: a `TenantId` exists only when the tenant rule matched.
+Item ids are written here and never parsed back; the fields of an item are the truth.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from dataclasses import dataclass
+from typing import Final
+
+from .errors import InvalidIdentifierError
+
+MAX_NAME_BYTES: Final = 1024
+"""UTF-8 bytes of a workflow name or scope. Both go into a partition key or an index term; the service takes 2,048
+bytes for a partition key value (https://learn.microsoft.com/azure/cosmos-db/concepts-limits)."""
+
+_MAX_SCOPE_BYTES: Final = 200
+_MAX_CHECKPOINT_ID_BYTES: Final = 600
+"""Encoded bytes of the parts of an item id before they are hashed; an id has at most 1,023 bytes (same page)."""
+
+_PLAIN: Final = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-")
+_ESCAPES: Final = tuple(chr(byte) if byte in _PLAIN else f"~{byte:02X}" for byte in range(256))
+
+
+@dataclass(frozen=True, slots=True)
+class TenantId:
+    """A tenant id that its rule accepted. Never normalised or case-folded."""
+
+    value: str
+
+
+@dataclass(frozen=True, slots=True)
+class TenantRule:
+    """Which tenant ids are accepted.
+
+    Attributes:
+        pattern: Matched against the whole id.
+        max_length: Characters.
+    """
+
+    pattern: re.Pattern[str]
+    max_length: int
+
+    def accept(self, tenant_id: str) -> TenantId:
+        """Return the tenant id as a `TenantId`.
+
+        Raises:
+            InvalidIdentifierError: It is not a str, too long, or does not match the pattern whole.
+        """
+        text = _text("tenant_id", tenant_id)
+        if len(text) > self.max_length or self.pattern.fullmatch(text) is None:
+            raise InvalidIdentifierError(
+                f"tenant_id ({len(text)} characters) is refused: it must match {self.pattern.pattern!r} as a whole "
+                f"and have at most {self.max_length} characters"
+            )
+        if len(text.encode()) > MAX_NAME_BYTES:
+            raise InvalidIdentifierError(f"tenant_id must have at most {MAX_NAME_BYTES} UTF-8 bytes")
+        return TenantId(text)
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """A session or conversation inside a tenant; ``""`` is a scope of its own, not "all"."""
+
+    value: str
+
+    @classmethod
+    def accept(cls, scope: str) -> Scope:
+        """Return the scope as a `Scope`.
+
+        Raises:
+            InvalidIdentifierError: It is not a str, has NUL or a lone surrogate, or is over 1,024 UTF-8 bytes.
+        """
+        return cls(_bounded("scope", scope))
+
+
+def accept_workflow_name(name: str) -> str:
+    """Return the workflow name unchanged.
+
+    Raises:
+        InvalidIdentifierError: It is not a str, empty, has NUL or a lone surrogate, or is over 1,024 UTF-8 bytes.
+    """
+    if not _bounded("workflow_name", name):
+        raise InvalidIdentifierError("workflow_name must not be empty")
+    return name
+
+
+def accept_checkpoint_id(checkpoint_id: str) -> str:
+    """Return the checkpoint id unchanged.
+
+    Raises:
+        InvalidIdentifierError: It is not a str, empty, or has NUL or a lone surrogate.
+    """
+    if not _text("checkpoint_id", checkpoint_id):
+        raise InvalidIdentifierError("checkpoint_id must not be empty")
+    return checkpoint_id
+
+
+def may_exist(checkpoint_id: str) -> bool:
+    """Return whether a checkpoint of this id can have been saved.
+
+    Raises:
+        InvalidIdentifierError: It is not a str.
+    """
+    if not isinstance(checkpoint_id, str):  # pyright: ignore[reportUnnecessaryIsInstance] - callers may be untyped
+        raise InvalidIdentifierError(f"checkpoint_id must be a str, not {type(checkpoint_id).__name__}")
+    try:
+        accept_checkpoint_id(checkpoint_id)
+    except InvalidIdentifierError:
+        return False
+    return True
+
+
+def checkpoint_item_id(scope: Scope, checkpoint_id: str) -> str:
+    """Return the id of the item of a checkpoint: injective in both arguments, safe in a URL, at most 1,023 bytes."""
+    encoded_scope = encode_component(scope.value, _MAX_SCOPE_BYTES)
+    return f"cp:{encoded_scope}:{encode_component(checkpoint_id, _MAX_CHECKPOINT_ID_BYTES)}"
+
+
+def encode_component(text: str, max_bytes: int) -> str:
+    """Encode one part of an item id, injectively and without the separator ``:``.
+
+    ``A-Z a-z 0-9 . _ -`` stay, every other UTF-8 byte becomes ``~XX``. What would be longer than ``max_bytes`` becomes
+    ``~~`` and its SHA-256: no encoded text starts with ``~~``, so the two forms cannot meet.
+    """
+    raw = text.encode()
+    encoded = "".join(_ESCAPES[byte] for byte in raw)
+    return encoded if len(encoded) <= max_bytes else f"~~{hashlib.sha256(raw).hexdigest()}"
+
+
+def full_key(tenant: TenantId, workflow_name: str) -> list[str]:
+    """Return the partition key of one logical partition."""
+    return [tenant.value, workflow_name]
+
+
+def tenant_prefix(tenant: TenantId) -> list[str]:
+    """Return the partition key prefix of everything a tenant has."""
+    return [tenant.value]
+
+
+def _bounded(name: str, value: str) -> str:
+    size = len(_text(name, value).encode())
+    if size > MAX_NAME_BYTES:
+        raise InvalidIdentifierError(f"{name} has {size} UTF-8 bytes; it must have at most {MAX_NAME_BYTES}")
+    return value
+
+
+def _text(name: str, value: object) -> str:
+    if not isinstance(value, str):
+        raise InvalidIdentifierError(f"{name} must be a str, not {type(value).__name__}")
+    if "\0" in value:
+        raise InvalidIdentifierError(f"{name} must not contain NUL")
+    if any("\ud800" <= character <= "\udfff" for character in value):
+        raise InvalidIdentifierError(f"{name} must not contain a lone surrogate")
+    return value

@@ -1,0 +1,55 @@
+"""What this process has seen of checkpoints: where an id lives and when it was. Bounded; only ever a hint.
+
+It saves `load` a query (the workflow of an id is known) and keeps a child after its parent on a node whose clock is
+behind. Forgetting costs a request or falls back to the timestamp, never a wrong answer: each key is a whole identity.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from typing import Final, TypeVar
+
+from ._identity import Scope, TenantId
+from ._records import CheckpointKey
+
+_Key = TypeVar("_Key")
+_Value = TypeVar("_Value")
+
+_REMEMBERED: Final = 20_000
+_SEVERAL: Final = ""  # no workflow name is empty
+
+
+class LineageMemory:
+    """Times and workflows of the checkpoints last seen by this process, of all tenants."""
+
+    def __init__(self) -> None:
+        """Start knowing nothing."""
+        self._times: OrderedDict[CheckpointKey, int] = OrderedDict()
+        self._workflows: OrderedDict[tuple[TenantId, Scope, str], str] = OrderedDict()
+
+    def remember(self, key: CheckpointKey, time: int) -> None:
+        """Note a checkpoint that was saved, or read from what is stored.
+
+        Args:
+            key: Which one.
+            time: Microseconds since 0001-01-01 UTC, as in its sort key.
+        """
+        place = (key.tenant, key.scope, key.checkpoint_id)
+        known = self._workflows.get(place, key.workflow_name)
+        _put(self._workflows, place, key.workflow_name if known == key.workflow_name else _SEVERAL)
+        _put(self._times, key, time)
+
+    def time_of(self, key: CheckpointKey) -> int | None:
+        """Return the time of a checkpoint, None when this process has not seen it."""
+        return self._times.get(key)
+
+    def workflow_of(self, tenant: TenantId, scope: Scope, checkpoint_id: str) -> str | None:
+        """Return the workflow of an id, None when this process has seen it in none or in several."""
+        return self._workflows.get((tenant, scope, checkpoint_id)) or None
+
+
+def _put(memory: OrderedDict[_Key, _Value], key: _Key, value: _Value) -> None:
+    memory[key] = value
+    memory.move_to_end(key)
+    if len(memory) > _REMEMBERED:
+        memory.popitem(last=False)

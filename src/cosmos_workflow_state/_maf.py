@@ -1,0 +1,373 @@
+"""``WorkflowCheckpoint`` to bytes and back: payload format ``maf/1``.
+
+The only module that touches private names of Microsoft Agent Framework (a canary test pins each of them).
+
+``maf/1`` is an 8-byte big-endian length, that many bytes of JSON head ``{"tenant", "scope", "skeleton"}`` and then the
+raw segments one after another. The skeleton is the framework's own encoding of the checkpoint; in its pickle envelopes
+the base64 text is replaced by the length of the segment that holds the pickle. The framework pickles every user dict
+that has one of the envelope's two keys, so an envelope cannot be forged by state.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import pickle
+from collections import OrderedDict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import fields
+from typing import Any, Final, TypeVar, cast
+
+from agent_framework import WorkflowCheckpoint
+from agent_framework._workflows._checkpoint_encoding import (
+    _PICKLE_MARKER,  # pyright: ignore[reportPrivateUsage] - pinned by tests/unit/test_maf_canary.py
+    _REGISTERED_CHECKPOINT_TYPE_KEYS,  # pyright: ignore[reportPrivateUsage] - the same
+    _TYPE_MARKER,  # pyright: ignore[reportPrivateUsage] - the same
+    _encode_pickle,  # pyright: ignore[reportPrivateUsage] - the same
+    _RestrictedUnpickler,  # pyright: ignore[reportPrivateUsage] - the same
+    decode_checkpoint_value,
+    encode_checkpoint_value,
+)
+from agent_framework.exceptions import WorkflowCheckpointException
+
+from ._records import CheckpointHeader, CheckpointKey, RefusedTypesError, UnreadableError
+
+_Kind = TypeVar("_Kind")
+
+FORMAT: Final = "maf/1"
+
+MAX_DEPTH: Final = 256
+"""Levels of nested dicts and lists. The framework's decoder takes two Python frames a level and Python stops at 1,000
+(``sys.getrecursionlimit``): half of them are left to whoever calls ``load``."""
+
+_LENGTH_BYTES: Final = 8
+_REMEMBERED_SEGMENTS: Final = 8192
+_KEY_TYPES: Final = frozenset({int, float, bool, type(None), bytes, str})
+_FIELDS: Final = frozenset(field.name for field in fields(WorkflowCheckpoint))
+_JSON_TYPES: Final = (dict, list, str, int, float, type(None))
+
+
+class RestorePolicy:
+    """Which types a checkpoint may bring back, and the segments already known to come back.
+
+    Of some ten pickles in a checkpoint at most three are new in a save, so what was checked is remembered by digest.
+    Types that the application registers with the framework later only add to the list, so what was remembered holds.
+    """
+
+    def __init__(self, allowed_types: frozenset[str]) -> None:
+        """Start with nothing checked.
+
+        Args:
+            allowed_types: ``module:qualname`` beyond the framework's own list.
+        """
+        self.allowed_types = allowed_types
+        self._checked: OrderedDict[bytes, None] = OrderedDict()
+
+    def restorable(self, segment: bytes, type_key: str) -> bool:
+        """Return whether ``load`` would give back this pickle as an object of this type."""
+        digest = hashlib.sha256(type_key.encode("utf-8", "surrogatepass") + b"\0" + segment).digest()
+        if digest in self._checked:
+            self._checked.move_to_end(digest)
+            return True
+        try:
+            decode_checkpoint_value(_envelope(segment, type_key), allowed_types=self.allowed_types)
+        except WorkflowCheckpointException:
+            return False
+        self._remember(digest)
+        return True
+
+    def refused_types(self, envelope: Mapping[str, Any]) -> tuple[str, ...]:
+        """Return the types that keep a pickle from coming back: the one refused, else the pickle's own."""
+        segment, type_key = base64.b64decode(envelope[_PICKLE_MARKER]), str(envelope[_TYPE_MARKER])
+        unpickler = _RecordingUnpickler(segment, self.allowed_types | _REGISTERED_CHECKPOINT_TYPE_KEYS)
+        try:
+            unpickler.load()
+        except Exception:  # noqa: BLE001 - unpickling runs code of the state's types, which may raise anything
+            return tuple(unpickler.refused) or (type_key,)
+        return (type_key,)
+
+    def _remember(self, digest: bytes) -> None:
+        self._checked[digest] = None
+        if len(self._checked) > _REMEMBERED_SEGMENTS:
+            self._checked.popitem(last=False)
+
+
+class _RecordingUnpickler(_RestrictedUnpickler):
+    """The framework's unpickler, which also says what it refused."""
+
+    def __init__(self, data: bytes, allowed_types: frozenset[str]) -> None:
+        super().__init__(data, allowed_types)
+        self.refused: list[str] = []
+
+    def find_class(self, module: str, name: str) -> Any:
+        try:
+            return super().find_class(module, name)
+        except pickle.UnpicklingError:
+            self.refused.append(f"{module}:{name}")
+            raise
+
+
+def header_of(checkpoint: WorkflowCheckpoint, key: CheckpointKey) -> CheckpointHeader:
+    """Return the queryable part of a checkpoint.
+
+    Raises:
+        RefusedTypesError: A field that the framework sets has a kind it never gives it.
+    """
+    parent = checkpoint.previous_checkpoint_id
+    pending = checkpoint.pending_request_info_events
+    _expect("pending_request_info_events", pending, dict)
+    return CheckpointHeader(
+        key=key,
+        previous_checkpoint_id=None if parent is None else _expect_text("previous_checkpoint_id", parent),
+        timestamp=_expect_text("timestamp", checkpoint.timestamp),
+        iteration_count=int(_expect("iteration_count", checkpoint.iteration_count, int)),
+        graph_signature_hash=_expect_text("graph_signature_hash", checkpoint.graph_signature_hash),
+        version=_expect_text("version", checkpoint.version),
+        pending_request_ids=tuple(_expect_text("a request id", str(request_id)) for request_id in pending),
+    )
+
+
+def serialize(checkpoint: WorkflowCheckpoint, key: CheckpointKey, policy: RestorePolicy) -> bytes:
+    """Return a checkpoint as ``maf/1`` bytes that are known to come back under the same policy.
+
+    Must run on the event loop and before the first await: the state is live, in a thread it would tear.
+
+    Raises:
+        RefusedTypesError: A value cannot be pickled, would be refused by ``deserialize``, or nests too deep.
+    """
+    try:
+        skeleton, segments = _lifted(checkpoint.to_dict(), policy)
+        head = _json_head({"tenant": key.tenant.value, "scope": key.scope.value, "skeleton": skeleton})
+    except RecursionError:
+        raise RefusedTypesError("the state contains itself or nests too deep") from None
+    return b"".join([len(head).to_bytes(_LENGTH_BYTES, "big"), head, *segments])
+
+
+def deserialize(raw: bytes, key: CheckpointKey, policy: RestorePolicy) -> WorkflowCheckpoint:
+    """Return the checkpoint in ``maf/1`` bytes, after checking that it is the one asked for.
+
+    Fields that a later version of the framework added are left out.
+
+    Raises:
+        UnreadableError: The bytes are no ``maf/1``, or belong to another tenant, scope, workflow or id.
+        RefusedTypesError: A type is not allowed, or a value does not come back.
+    """
+    try:
+        return _restored(_encoded_fields(raw, key), policy)
+    except RecursionError:
+        raise UnreadableError("the payload nests deeper than the caller's stack leaves room for") from None
+
+
+def _lifted(live: dict[str, Any], policy: RestorePolicy) -> tuple[Any, list[bytes]]:
+    try:
+        encoded = encode_checkpoint_value(live)
+    except RecursionError:
+        raise
+    except Exception:  # noqa: BLE001 - pickling runs code of the state's types; what they raise may quote the state
+        raise RefusedTypesError("the state cannot be pickled", tuple(dict.fromkeys(_unpicklable(live)))) from None
+    lift = _Lift(policy)
+    skeleton = lift.walk(live, encoded, 1)
+    if lift.refused:
+        raise RefusedTypesError(
+            "the state holds types that loading would refuse; register them with register_checkpoint_type or "
+            "list them in COSMOS_WORKFLOW_STATE_ALLOWED_CHECKPOINT_TYPES",
+            tuple(dict.fromkeys(lift.refused)),
+        )
+    return skeleton, lift.segments
+
+
+def _encoded_fields(raw: bytes, key: CheckpointKey) -> dict[str, Any]:
+    """Return the fields that this version knows, in the framework's encoding; the others are not even unpickled."""
+    head, segments = _split(raw)
+    skeleton = head["skeleton"]
+    found = (head.get("tenant"), head.get("scope"), skeleton.get("workflow_name"), skeleton.get("checkpoint_id"))
+    if found != (key.tenant.value, key.scope.value, key.workflow_name, key.checkpoint_id):
+        raise UnreadableError("header and payload disagree on tenant, scope, workflow or id")
+    reader = _SegmentReader(segments)
+    encoded = reader.walk(skeleton)
+    reader.expect_end()
+    return {name: value for name, value in encoded.items() if name in _FIELDS}
+
+
+def _restored(encoded: dict[str, Any], policy: RestorePolicy) -> WorkflowCheckpoint:
+    try:
+        values = decode_checkpoint_value(encoded, allowed_types=policy.allowed_types)
+    except WorkflowCheckpointException:
+        raise RefusedTypesError("a stored value cannot be restored", _refused_in(encoded, policy)) from None
+    try:
+        return WorkflowCheckpoint(**values)
+    except TypeError:
+        raise UnreadableError("the payload lacks a field of a checkpoint") from None
+
+
+class _Lift:
+    """Takes the pickles out of the framework's encoding, checking each."""
+
+    def __init__(self, policy: RestorePolicy) -> None:
+        self._policy = policy
+        self.segments: list[bytes] = []
+        self.refused: list[str] = []
+
+    def walk(self, live: Any, encoded: Any, depth: int) -> Any:
+        if not isinstance(encoded, (dict, list)):
+            return encoded
+        if depth > MAX_DEPTH:
+            raise RefusedTypesError(f"the state nests over {MAX_DEPTH} levels of dicts and lists")
+        if isinstance(encoded, list):
+            children = cast("Sequence[Any]", encoded)
+            return [self.walk(one, child, depth + 1) for one, child in zip(live, children, strict=True)]
+        mapping = cast("dict[str, Any]", encoded)
+        if _PICKLE_MARKER in mapping:
+            lifted = self._lift(mapping)
+            if lifted is None:
+                self.refused.extend(self._policy.refused_types(mapping))
+            return lifted
+        if any(type(name) is not str for name in live):
+            whole = self._whole(live)
+            if whole is not None:
+                return whole
+        return {
+            name: self.walk(one, child, depth + 1)
+            for one, (name, child) in zip(live.values(), mapping.items(), strict=True)
+        }
+
+    def _lift(self, envelope: Mapping[str, str]) -> dict[str, Any] | None:
+        segment, type_key = base64.b64decode(envelope[_PICKLE_MARKER]), envelope[_TYPE_MARKER]
+        if not self._policy.restorable(segment, type_key):
+            return None
+        self.segments.append(segment)
+        return {_PICKLE_MARKER: len(segment), _TYPE_MARKER: type_key}
+
+    def _whole(self, live: dict[Any, Any]) -> dict[str, Any] | None:
+        """Pickle a dict whose keys JSON would turn into text, where it surely comes back; else None."""
+        if not {type(name) for name in live} <= _KEY_TYPES:
+            return None
+        try:
+            envelope = _encode_pickle(live)
+        except Exception:  # noqa: BLE001 - as in _lifted; the framework's own encoding is there already
+            return None
+        return self._lift(envelope)
+
+
+class _SegmentReader:
+    """Puts the segments back into the envelopes, in the order in which they were taken out."""
+
+    def __init__(self, segments: memoryview) -> None:
+        self._segments = segments
+        self._position = 0
+
+    def walk(self, value: Any) -> Any:
+        if isinstance(value, dict):
+            mapping = cast("dict[str, Any]", value)
+            if _PICKLE_MARKER in mapping:
+                return _envelope(self._take(mapping[_PICKLE_MARKER]), mapping.get(_TYPE_MARKER))
+            return {name: self.walk(child) for name, child in mapping.items()}
+        if isinstance(value, list):
+            children = cast("Sequence[Any]", value)
+            return [self.walk(child) for child in children]
+        return value
+
+    def expect_end(self) -> None:
+        if self._position != len(self._segments):
+            raise UnreadableError("the payload has bytes that nothing refers to")
+
+    def _take(self, length: Any) -> memoryview:
+        start, self._position = self._position, self._position + (length if isinstance(length, int) else -1)
+        if not start <= self._position <= len(self._segments):
+            raise UnreadableError("a segment of the payload is not where its head says")
+        return self._segments[start : self._position]
+
+
+def _json_head(head: Mapping[str, Any]) -> bytes:
+    try:
+        return json.dumps(head, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "surrogatepass")
+    except ValueError:
+        # Python refuses to write integers of over 4,300 digits (sys.get_int_max_str_digits); reading would too.
+        raise RefusedTypesError("the state holds an integer with more digits than Python converts") from None
+    except TypeError:
+        # The framework asks isinstance, which a proxy answers for the object behind it; JSON wants the object itself.
+        raise RefusedTypesError(
+            "the state holds proxies of texts or numbers", tuple(dict.fromkeys(_proxies(head)))
+        ) from None
+
+
+def _split(raw: bytes) -> tuple[dict[str, Any], memoryview]:
+    view = memoryview(raw)
+    end = _LENGTH_BYTES + int.from_bytes(view[:_LENGTH_BYTES], "big")
+    if len(view) < max(_LENGTH_BYTES, end):
+        raise UnreadableError("the payload ends within its head")
+    try:
+        head = json.loads(bytes(view[_LENGTH_BYTES:end]).decode("utf-8", "surrogatepass"))
+    except ValueError:
+        raise UnreadableError("the head of the payload is not JSON") from None
+    if not isinstance(head, dict) or not isinstance(cast("dict[str, Any]", head).get("skeleton"), dict):
+        raise UnreadableError("the head of the payload has no skeleton")
+    return cast("dict[str, Any]", head), view[end:]
+
+
+def _envelope(segment: bytes | memoryview, type_key: Any) -> dict[str, Any]:
+    return {_PICKLE_MARKER: base64.b64encode(segment).decode("ascii"), _TYPE_MARKER: type_key}
+
+
+def _refused_in(encoded: Any, policy: RestorePolicy) -> tuple[str, ...]:
+    refused: list[str] = []
+    for envelope in _envelopes(encoded):
+        if not policy.restorable(base64.b64decode(envelope[_PICKLE_MARKER]), str(envelope[_TYPE_MARKER])):
+            refused.extend(policy.refused_types(envelope))
+    return tuple(dict.fromkeys(refused))
+
+
+def _envelopes(encoded: Any) -> Iterator[Mapping[str, Any]]:
+    if isinstance(encoded, dict):
+        mapping = cast("dict[str, Any]", encoded)
+        if _PICKLE_MARKER in mapping:
+            yield mapping
+            return
+        encoded = list(mapping.values())
+    if isinstance(encoded, list):
+        children = cast("Sequence[Any]", encoded)
+        for child in children:
+            yield from _envelopes(child)
+
+
+def _unpicklable(value: Any) -> Iterator[str]:
+    """Yield the types of the values, below plain dicts and lists, that cannot be pickled."""
+    if type(value) in {dict, list}:
+        children = cast("Iterable[Any]", value.values() if isinstance(value, dict) else value)
+        for child in children:
+            yield from _unpicklable(child)
+        return
+    try:
+        encode_checkpoint_value(value)
+    except Exception:  # noqa: BLE001 - as in _lifted
+        yield _type_name(value)
+
+
+def _proxies(value: Any) -> Iterator[str]:
+    """Yield the types of the values that JSON cannot hold."""
+    if not issubclass(type(value), _JSON_TYPES):
+        yield _type_name(value)
+    elif isinstance(value, (dict, list)):
+        children = cast("Iterable[Any]", value.values() if isinstance(value, dict) else value)
+        for child in children:
+            yield from _proxies(child)
+
+
+def _type_name(value: Any) -> str:
+    return f"{type(value).__module__}:{type(value).__qualname__}"
+
+
+def _expect(name: str, value: Any, kind: type[_Kind]) -> _Kind:
+    if not isinstance(value, kind):
+        raise RefusedTypesError(f"{name} must be {kind.__name__}, not {type(value).__name__}")
+    return value
+
+
+def _expect_text(name: str, value: Any) -> str:
+    text = _expect(name, value, str)
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise RefusedTypesError(f"{name} must not contain a lone surrogate") from None
+    return text

@@ -1,0 +1,216 @@
+"""The errors a user of this package can meet. Prose first for people, attributes for programs.
+
+::
+
+    CosmosStateError                        everything below
+    ├── SettingsError                       (also ValueError) a setting is wrong or missing
+    ├── InvalidIdentifierError              (also ValueError) a tenant id, scope, workflow name or id is refused
+    ├── FactoryClosedError                  the factory was closed, or belongs to another event loop
+    ├── ProvisioningError                   the container is missing or not shaped as it must be
+    ├── CheckpointError
+    │   ├── CheckpointNotFoundError         no such checkpoint in this tenant and scope
+    │   ├── AmbiguousCheckpointError        the id exists in several workflows
+    │   ├── CheckpointCorruptError          stored, but what is stored cannot be trusted or read
+    │   ├── CheckpointNotRestorableError    load would refuse it: the types are named
+    │   ├── CheckpointTooLargeError         over the limit for one item, or over ``max_payload_bytes``
+    │   └── CheckpointConflictError         other writers kept replacing the same checkpoint
+    └── ServiceError                        the service refused, throttled or could not be reached
+        ├── AccessDeniedError               401 or 403
+        ├── ThrottledError                  429, after the retries
+        └── ServiceUnavailableError         5xx, dropped connection, time-out: the outcome may be unknown
+
+Every error is a ``WorkflowCheckpointException`` of Microsoft Agent Framework: its runner passes that class through and
+wraps all others, which would hide ``retryable``. No message and no attribute holds a key, a token or checkpoint state.
+"""
+
+from __future__ import annotations
+
+from typing import TypedDict, Unpack
+
+from agent_framework.exceptions import WorkflowCheckpointException
+
+__all__ = [
+    "AccessDeniedError",
+    "AmbiguousCheckpointError",
+    "CheckpointConflictError",
+    "CheckpointCorruptError",
+    "CheckpointError",
+    "CheckpointNotFoundError",
+    "CheckpointNotRestorableError",
+    "CheckpointTooLargeError",
+    "CosmosStateError",
+    "FactoryClosedError",
+    "InvalidIdentifierError",
+    "ProvisioningError",
+    "ServiceError",
+    "ServiceUnavailableError",
+    "SettingsError",
+    "ThrottledError",
+]
+
+
+class CosmosStateError(WorkflowCheckpointException):
+    """Base of every error of this package.
+
+    Attributes:
+        retryable: True when the same call, repeated later and unchanged, may succeed.
+    """
+
+    retryable: bool = False
+
+    def __init__(self, message: str) -> None:
+        """Keep the message; the framework's own debug log of it is left off, ours logs once, where it is handled."""
+        super().__init__(message, log_level=None)
+
+
+class SettingsError(CosmosStateError, ValueError):
+    """A setting is wrong or missing. The message names the variable, what it takes and an example, never its value."""
+
+
+class InvalidIdentifierError(CosmosStateError, ValueError):
+    """A tenant id, scope, workflow name or checkpoint id is refused before anything is sent."""
+
+
+class FactoryClosedError(CosmosStateError):
+    """The factory behind this storage was closed, or is used on another event loop than the one it lives on."""
+
+
+class ProvisioningError(CosmosStateError):
+    """The database or container is missing, or the container is not shaped as this package needs it.
+
+    Attributes:
+        problems: One sentence for each difference found, remedy included.
+    """
+
+    def __init__(self, message: str, *, problems: tuple[str, ...] = ()) -> None:
+        """Keep the problems beside the message."""
+        super().__init__(message)
+        self.problems = problems
+
+
+class CheckpointFields(TypedDict, total=False):
+    """Which checkpoint an error is about."""
+
+    tenant_id: str | None
+    scope: str | None
+    workflow_name: str | None
+    checkpoint_id: str | None
+
+
+class CheckpointError(CosmosStateError):
+    """Base of the errors about one checkpoint.
+
+    Attributes:
+        tenant_id: The tenant that was asked.
+        scope: The scope inside the tenant, ``""`` for none.
+        workflow_name: The workflow, where it is known.
+        checkpoint_id: The checkpoint, where it is known.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        tenant_id: str | None = None,
+        scope: str | None = None,
+        workflow_name: str | None = None,
+        checkpoint_id: str | None = None,
+    ) -> None:
+        """Keep which checkpoint it was as fields."""
+        super().__init__(message)
+        self.tenant_id = tenant_id
+        self.scope = scope
+        self.workflow_name = workflow_name
+        self.checkpoint_id = checkpoint_id
+
+
+class CheckpointNotFoundError(CheckpointError):
+    """No checkpoint with this id in this tenant and scope; another tenant's checkpoint reads the same."""
+
+
+class AmbiguousCheckpointError(CheckpointError):
+    """Several workflows of the tenant have a checkpoint with this id; narrow with ``for_workflow(name)``."""
+
+
+class CheckpointCorruptError(CheckpointError):
+    """The checkpoint is there, but what is stored is damaged, foreign or of an unknown version."""
+
+
+class CheckpointNotRestorableError(CheckpointError):
+    """The state holds values that ``load`` would refuse or cannot rebuild.
+
+    Attributes:
+        types: ``module:qualname`` of each type that is the reason, where it could be found.
+    """
+
+    def __init__(self, message: str, *, types: tuple[str, ...] = (), **which: Unpack[CheckpointFields]) -> None:
+        """Keep the types beside the message, and name them in it."""
+        super().__init__(f"{message}: {', '.join(types)}" if types else message, **which)
+        self.types = types
+
+
+class CheckpointTooLargeError(CheckpointError):
+    """The checkpoint is over a size limit.
+
+    Attributes:
+        size: Bytes found.
+        limit: Bytes allowed.
+    """
+
+    def __init__(self, message: str, *, size: int = 0, limit: int = 0, **which: Unpack[CheckpointFields]) -> None:
+        """Keep the two sizes as fields."""
+        super().__init__(message, **which)
+        self.size = size
+        self.limit = limit
+
+
+class CheckpointConflictError(CheckpointError):
+    """Other writers replaced or deleted this checkpoint at every try of this save; nothing of it was stored."""
+
+    retryable = True
+
+
+class ServiceError(CosmosStateError):
+    """The service answered with an error, or did not answer.
+
+    Attributes:
+        status_code: HTTP status, or None when there was no answer.
+        sub_status: Cosmos DB's sub-status, or None.
+        activity_id: What Microsoft's support asks for, or None.
+        retry_after: Seconds the service asks to wait, or None.
+        outcome_unknown: True when a write may have been applied although this error is raised.
+    """
+
+    def __init__(  # noqa: PLR0913 - each is a field of the service's answer, by keyword
+        self,
+        message: str,
+        *,
+        status_code: int | None = None,
+        sub_status: int | None = None,
+        activity_id: str | None = None,
+        retry_after: float | None = None,
+        outcome_unknown: bool = False,
+    ) -> None:
+        """Keep what the service said as fields."""
+        super().__init__(message)
+        self.status_code = status_code
+        self.sub_status = sub_status
+        self.activity_id = activity_id
+        self.retry_after = retry_after
+        self.outcome_unknown = outcome_unknown
+
+
+class AccessDeniedError(ServiceError):
+    """401 or 403: the key or identity is not accepted, or lacks the right."""
+
+
+class ThrottledError(ServiceError):
+    """429: more request units a second were asked for than are provisioned, also after the retries."""
+
+    retryable = True
+
+
+class ServiceUnavailableError(ServiceError):
+    """The service could not be reached, dropped the connection or answered 408, 449 or 5xx, also after the retries."""
+
+    retryable = True

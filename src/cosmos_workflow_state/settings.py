@@ -1,0 +1,332 @@
+"""What can be configured: one frozen model from arguments, environment, ``.env`` and a secrets directory.
+
+Every failure is one `SettingsError` that lists each wrong variable with what it takes and an example. No
+input value is ever part of an error, of its chain, or of the local variables of the frames it leaves
+through here: a key pasted into the wrong variable must not reach a log.
+
+Precedence, strongest first: arguments by field name, then variables of ours from the environment, ``.env``
+and the secrets directory, then the ``AZURE_COSMOS_*`` aliases from the same three places. An alias counts
+only where no variable of ours is set. An empty value counts as not set.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Any, Final, Literal, TypeAlias, TypedDict, Unpack
+from urllib.parse import urlsplit
+
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, SecretStr, ValidationError
+from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
+
+from ._settings_sources import KEY_VARIABLE, FieldPath, PathText, nearest, read, shown, variable_names
+from .errors import SettingsError
+
+__all__ = ["MAX_PAYLOAD_BYTES", "CosmosStateSettings", "KeyAuth"]
+
+MAX_PAYLOAD_BYTES: Final = 64 * 1024 * 1024
+"""Bytes of one checkpoint before compression, at most: a bound on the memory one load may take."""
+
+_EMBEDDED: Final = "embedded:"
+
+
+def _check_endpoint(text: str) -> str:
+    accepted = _is_embedded_target(text) if text.startswith(_EMBEDDED) else _is_account_url(text)
+    if not accepted:
+        raise ValueError("not an endpoint")
+    return text
+
+
+def _is_embedded_target(text: str) -> bool:
+    target = text.removeprefix(_EMBEDDED)
+    # "embedded://…" is a URL written by habit: its path would silently start with "//".
+    if target != target.strip() or "\0" in target or target.startswith("//"):
+        return False
+    try:
+        Path(target).expanduser()
+    except RuntimeError:
+        return False
+    return True
+
+
+def _is_account_url(text: str) -> bool:
+    # The parser drops tabs and newlines and clients disagree about backslashes: neither may reach it.
+    if not text.isascii() or not text.isprintable() or any(character in text for character in " \\@?#"):
+        return False
+    try:
+        parts = urlsplit(text)
+        _ = parts.port
+    except ValueError:
+        return False
+    host = parts.hostname or ""
+    if parts.path not in {"", "/"} or not (re.fullmatch(r"[a-z0-9._-]+", host) or "[" in parts.netloc):
+        return False
+    return parts.scheme == "https" or (parts.scheme == "http" and _is_loopback(host))
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        address = ipaddress.ip_address(host)
+    except ValueError:
+        return host == "localhost"
+    if isinstance(address, ipaddress.IPv4Address):
+        return address.is_loopback
+    return address == ipaddress.IPv6Address("::1")
+
+
+def _split_names(value: object) -> object:
+    if not isinstance(value, str):
+        return value
+    if not value.lstrip().startswith("["):
+        return tuple(name.strip() for name in value.split(",") if name.strip())
+    try:
+        return json.loads(value)
+    except RecursionError:
+        raise ValueError("not a list") from None
+
+
+def _fold_case(value: object) -> object:
+    return value.lower() if isinstance(value, str) else value
+
+
+def _check_key(secret: SecretStr) -> SecretStr:
+    text = secret.get_secret_value()
+    if not text.isascii() or not text.isprintable() or not text or " " in text:
+        raise ValueError("not an account key")
+    return secret
+
+
+_NAME: Final = r"[^\W\d]\w*(?:\.[^\W\d]\w*)*"
+_TypeName: TypeAlias = Annotated[str, Field(pattern=f"^{_NAME}:{_NAME}$")]
+
+Endpoint: TypeAlias = Annotated[str, AfterValidator(_check_endpoint)]
+# Names of databases and containers: https://learn.microsoft.com/azure/cosmos-db/concepts-limits
+ResourceName: TypeAlias = Annotated[str, Field(max_length=255, pattern=r"^[^/\\?#\x00-\x1f]*[^/\\?#\x00-\x1f ]$")]
+TypeNames: TypeAlias = Annotated[tuple[_TypeName, ...], BeforeValidator(_split_names)]
+AccountKey: TypeAlias = Annotated[SecretStr, AfterValidator(_check_key)]
+Provisioning: TypeAlias = Literal["verify", "create", "skip"]
+LogLevel: TypeAlias = Annotated[Literal["debug", "info", "warning", "error", "critical"], BeforeValidator(_fold_case)]
+
+
+class KeyAuth(BaseModel):
+    """Authentication with the account key."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
+
+    mode: Literal["key"] = Field(default="key", description="how to authenticate: `key`", examples=["key"])
+    key: AccountKey = Field(
+        description="the account key, base64 text as `az cosmosdb keys list` prints it",
+        examples=["<primary key of the account>"],
+    )
+
+
+Auth: TypeAlias = KeyAuth
+"""A union discriminated by ``mode``; the other ways to authenticate become members of it."""
+
+
+class _Arguments(TypedDict, total=False):
+    endpoint: str
+    database: str
+    checkpoint_container: str
+    auth: Auth | Mapping[str, object] | None
+    provisioning: Provisioning
+    tenant_id_pattern: str | re.Pattern[str]
+    tenant_id_max_length: int
+    allowed_checkpoint_types: Iterable[str]
+    max_payload_bytes: int
+    on_undecodable: Literal["skip", "raise"]
+    log_level: str
+    log_format: Literal["console", "json"]
+
+
+class CosmosStateSettings(BaseSettings):
+    """Everything `CosmosStateFactory` needs to know. Frozen; its repr shows no key.
+
+    Every field is read from ``COSMOS_WORKFLOW_STATE_`` and its name, nested ones joined by ``__``
+    (``COSMOS_WORKFLOW_STATE_AUTH__KEY``); the account key also from ``COSMOS_WORKFLOW_STATE_KEY``. The
+    names of Microsoft Agent Framework's own package are accepted: ``AZURE_COSMOS_ENDPOINT``,
+    ``AZURE_COSMOS_KEY``, ``AZURE_COSMOS_DATABASE_NAME``.
+    """
+
+    model_config = SettingsConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
+
+    endpoint: Endpoint = Field(
+        description=(
+            "an https:// account endpoint without user, path or query, http:// for this machine only, "
+            "`embedded:` (in memory) or `embedded:PATH` (a state file)"
+        ),
+        examples=["https://contoso.documents.azure.com:443/"],
+    )
+    database: ResourceName = Field(
+        default="workflow-state",
+        description="a database name, 1 to 255 characters without / \\ ? #",
+        examples=["workflow-state"],
+    )
+    checkpoint_container: ResourceName = Field(
+        default="checkpoints",
+        description="a container name, 1 to 255 characters without / \\ ? #",
+        examples=["checkpoints"],
+    )
+    auth: Auth | None = Field(default=None, discriminator="mode")
+    provisioning: Provisioning = Field(
+        default="verify",
+        description="what to do about the container: `verify`, `create` or `skip`",
+        examples=["verify"],
+    )
+    tenant_id_pattern: re.Pattern[str] = Field(
+        default=re.compile(r"[A-Za-z0-9][A-Za-z0-9._@-]{0,127}"),
+        description="a regular expression that must match tenant ids as a whole",
+        examples=["[a-z0-9-]+"],
+    )
+    tenant_id_max_length: int = Field(
+        default=128,
+        ge=1,
+        le=1024,
+        description="how many characters a tenant id may have, 1 to 1024",
+        examples=["128"],
+    )
+    allowed_checkpoint_types: TypeNames = Field(
+        default=(),
+        description="types a checkpoint may hold, `module:qualname`, separated by commas or as a JSON list",
+        examples=["billing.models:Invoice,billing.models:Approval"],
+    )
+    max_payload_bytes: int = Field(
+        default=MAX_PAYLOAD_BYTES,
+        ge=1,
+        le=MAX_PAYLOAD_BYTES,
+        description=f"bytes of one checkpoint before compression, 1 to {MAX_PAYLOAD_BYTES}",
+        examples=["8388608"],
+    )
+    on_undecodable: Literal["skip", "raise"] = Field(
+        default="skip",
+        description="what list_checkpoints does about a checkpoint it cannot decode: `skip` or `raise`",
+        examples=["skip"],
+    )
+    log_level: LogLevel = Field(
+        default="info",
+        description="level of the command line: `debug`, `info`, `warning`, `error` or `critical`",
+        examples=["info"],
+    )
+    log_format: Literal["console", "json"] = Field(
+        default="console",
+        description="format of the command line's log: `console` or `json`",
+        examples=["console"],
+    )
+
+    def __init__(
+        self,
+        *,
+        _env_file: PathText | None = ".env",
+        _secrets_dir: PathText | None = None,
+        **arguments: Unpack[_Arguments],
+    ) -> None:
+        """Read the settings.
+
+        Args:
+            _env_file: The ``.env`` file; None reads none, one that does not exist is passed over.
+            _secrets_dir: A directory of files named like the variables; None for the one that
+                ``COSMOS_WORKFLOW_STATE_SECRETS_DIR`` names, if any.
+            **arguments: Values by field name, stronger than every other source.
+
+        Raises:
+            SettingsError: Something is wrong, missing or unknown; the message lists all of it.
+        """
+        sources = read(type(self), _env_file, _secrets_dir)
+        values: dict[str, Any] = {**sources.values, **arguments}
+        problems = list(sources.problems)
+        try:
+            super().__init__(**values)
+        except ValidationError as error:
+            problems += _problems(error, sources.origins, arguments)
+        # Error trackers record the local variables of frames: the values must not reach them either.
+        del sources, values, arguments
+        # Raised out here, where pydantic's error is no longer being handled and cannot become the context.
+        if problems:
+            raise _error(problems)
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        """Keep the arguments as the only source: ``__init__`` has put what it read among them."""
+        del settings_cls, env_settings, dotenv_settings, file_secret_settings
+        return (init_settings,)
+
+    @property
+    def is_embedded(self) -> bool:
+        """True when the endpoint is the embedded engine."""
+        return self.endpoint.startswith(_EMBEDDED)
+
+    @property
+    def embedded_path(self) -> Path | None:
+        """The state file of the embedded engine, ``~`` expanded; None in memory and for an account."""
+        target = self.endpoint.removeprefix(_EMBEDDED) if self.is_embedded else ""
+        return Path(target).expanduser() if target else None
+
+    @property
+    def effective_provisioning(self) -> Provisioning:
+        """What is done about the container: the embedded engine always creates it, nobody else could."""
+        return "create" if self.is_embedded else self.provisioning
+
+    def require_key(self) -> SecretStr:
+        """Return the account key, for an account reached without a credential or client of the caller's.
+
+        Raises:
+            SettingsError: No key is set.
+        """
+        if self.auth is None:
+            raise key_error("is not set")
+        return self.auth.key
+
+
+def key_error(fault: str) -> SettingsError:
+    """Return the error about the account key; ``fault`` is the verb of its sentence."""
+    return _error([_sentence(("auth", "key"), f"{KEY_VARIABLE} {fault}")])
+
+
+_VARIABLES: Final = variable_names(CosmosStateSettings.model_fields)
+
+
+def _problems(error: ValidationError, origins: Mapping[FieldPath, str], arguments: Iterable[str]) -> list[str]:
+    """Return a sentence for each of the errors, from its location only: its text may quote the input."""
+    given = set(arguments)
+    details = error.errors(include_url=False, include_context=False, include_input=False)
+    return [_problem(detail["type"], _path(detail["loc"]), origins, given) for detail in details]
+
+
+def _path(location: tuple[int | str, ...]) -> FieldPath:
+    """Return which field it is: inside ``auth`` a location names the union's member before the field."""
+    steps = tuple(str(step) for step in location)
+    return ("auth", *(steps[2:3] or ("mode",))) if steps[0] == "auth" else steps[:1]
+
+
+def _problem(kind: str, path: FieldPath, origins: Mapping[FieldPath, str], arguments: set[str]) -> str:
+    if path not in _VARIABLES:
+        name = ".".join(path)
+        return f"argument {shown(name)} is unknown{nearest(name, map('.'.join, _VARIABLES))}"
+    variable = _VARIABLES[path][-1]
+    if kind == "missing":
+        return _sentence(path, f"{variable} is not set")
+    if path[0] in arguments:
+        return _sentence(path, f"{variable}, here the argument {'.'.join(path)}, is wrong")
+    return _sentence(path, f"{origins[path]} is wrong")
+
+
+def _sentence(path: FieldPath, fault: str) -> str:
+    fields = KeyAuth.model_fields if path[0] == "auth" else CosmosStateSettings.model_fields
+    about = fields[path[-1]]
+    example = "".join(str(example) for example in about.examples or ())
+    return f"{fault}: it takes {about.description}; for example {_VARIABLES[path][-1]}={example}"
+
+
+def _error(problems: Sequence[str]) -> SettingsError:
+    count = "1 setting is" if len(problems) == 1 else f"{len(problems)} settings are"
+    return SettingsError("\n  ".join((f"{count} wrong:", *problems)))

@@ -1,0 +1,192 @@
+"""The factory: one client, entered once, owned and closed, and cheap for each request."""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import gc
+from collections.abc import MutableMapping
+from typing import Any
+
+import pytest
+from azure.cosmos import PartitionKey
+from azure.cosmos.aio import CosmosClient
+
+from cosmos_workflow_state import CosmosStateFactory, CosmosStateSettings, TenantState, errors
+from cosmos_workflow_state._embedded import open_embedded
+from support.states import WORKFLOW, checkpoint
+
+
+async def test_for_tenant_is_frozen_and_does_no_io(settings: CosmosStateSettings) -> None:
+    """A tenant's state is built before anything is opened, and cannot be changed."""
+    factory = CosmosStateFactory(settings)
+    state = factory.for_tenant("contoso")
+
+    assert isinstance(state, TenantState)
+    assert state.tenant_id == state.checkpoints.tenant_id == "contoso"
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        state.tenant_id = "fabrikam"  # type: ignore[misc]
+    # No ResourceWarning (an error here) follows, since nothing was opened.
+
+
+async def test_many_tasks_open_one_client(settings: CosmosStateSettings, events: list[MutableMapping[str, Any]]) -> None:
+    """First use by many tasks and tenants at once opens one connection."""
+    async with CosmosStateFactory(settings) as factory:
+        stores = [factory.for_tenant(f"t{number}").checkpoints for number in range(20)]
+        await asyncio.gather(*(store.save(checkpoint("cp-1")) for store in stores))
+
+    assert [event["event"] for event in events].count("factory.opened") == 1
+    assert [event["event"] for event in events].count("factory.closed") == 1
+
+
+async def test_after_close_everything_says_so(settings: CosmosStateSettings) -> None:
+    """Demand 23: a storage used after its factory was closed names the cause; closing twice is fine."""
+    async with CosmosStateFactory(settings) as factory:
+        storage = factory.for_tenant("contoso").checkpoints
+        await storage.save(checkpoint("cp-1"))
+    await factory.close()
+
+    with pytest.raises(errors.FactoryClosedError, match="async with"):
+        await storage.load("cp-1")
+    with pytest.raises(errors.FactoryClosedError):
+        factory.for_tenant("contoso")
+    with pytest.raises(errors.FactoryClosedError):
+        async with factory:
+            pytest.fail("entered a closed factory")
+
+
+async def test_a_close_while_another_task_opens(settings: CosmosStateSettings) -> None:
+    """Closing during the first operation leaves nothing open and both ends say what happened."""
+    factory = CosmosStateFactory(settings)
+    first = asyncio.create_task(factory.for_tenant("a").checkpoints.save(checkpoint("cp-1")))
+    second = asyncio.create_task(factory.for_tenant("b").checkpoints.save(checkpoint("cp-1")))
+    await asyncio.sleep(0)
+    await factory.close()
+    for outcome in await asyncio.gather(first, second, return_exceptions=True):
+        assert outcome == "cp-1" or isinstance(outcome, errors.CosmosStateError)
+
+
+def test_another_event_loop_is_refused(settings: CosmosStateSettings) -> None:
+    """Demand 23: a factory belongs to the loop it was opened on."""
+    factory = CosmosStateFactory(settings)
+    storage = factory.for_tenant("contoso").checkpoints
+
+    async def use() -> None:
+        await storage.save(checkpoint("cp-1"))
+
+    async def misuse() -> None:
+        with pytest.raises(errors.FactoryClosedError, match="event loop"):
+            await storage.load("cp-1")
+        await factory.close()
+
+    with asyncio.Runner() as first, asyncio.Runner() as second:
+        first.run(use())
+        second.run(misuse())
+
+
+async def test_a_factory_left_open_warns(settings: CosmosStateSettings) -> None:
+    """Demand 22: forgetting to close is a ResourceWarning."""
+    factory = CosmosStateFactory(settings)
+    await factory.for_tenant("contoso").checkpoints.save(checkpoint("cp-1"))
+    connection = factory._connection
+    opened = connection._opened
+    with pytest.warns(ResourceWarning, match="left open"):
+        del factory, connection
+        gc.collect()
+    assert opened is not None
+    await opened.aclose()
+
+
+async def test_a_given_client_is_used_and_not_closed(settings: CosmosStateSettings) -> None:
+    """Demand 22: who opened a client closes it."""
+    account = await open_embedded(None)
+    async with CosmosClient(account.endpoint, account.key, transport=account.transport()) as client:
+        for _ in range(2):
+            async with CosmosStateFactory(settings, client=client) as factory:
+                await factory.for_tenant("contoso").checkpoints.save(checkpoint("cp-1"))
+        async with CosmosStateFactory(settings, client=client) as factory:
+            ids = await factory.for_tenant("contoso").checkpoints.list_checkpoint_ids(workflow_name=WORKFLOW)
+        assert ids == ["cp-1"]
+        assert [found["id"] async for found in client.list_databases()] == [settings.database]
+    await account.close()
+
+
+class _BrokenCloseClient(CosmosClient):
+    """A client whose closing fails after it has closed."""
+
+    async def close(self) -> None:
+        await super().close()
+        raise OSError("the socket was gone")
+
+
+@pytest.fixture
+def broken_close(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the factory's own client fail to close."""
+    monkeypatch.setattr("cosmos_workflow_state._connection.CosmosClient", _BrokenCloseClient)
+
+
+@pytest.mark.usefixtures("broken_close")
+async def test_a_failing_close_is_raised(settings: CosmosStateSettings) -> None:
+    """With nothing else on its way, the failure to close is what the caller gets."""
+    with pytest.raises(OSError, match="the socket was gone"):
+        async with CosmosStateFactory(settings) as factory:
+            await factory.for_tenant("contoso").checkpoints.save(checkpoint("cp-1"))
+
+
+@pytest.mark.usefixtures("broken_close")
+async def test_a_failing_close_does_not_hide_another_error(settings: CosmosStateSettings) -> None:
+    """The error that was on its way stays, with a note."""
+    with pytest.raises(errors.CheckpointNotFoundError) as caught:
+        async with CosmosStateFactory(settings) as factory:
+            await factory.for_tenant("contoso").checkpoints.load("cp-1")
+    assert caught.value.__notes__ == ["closing the CosmosStateFactory failed as well: OSError"]
+
+
+async def test_an_account_without_a_key_names_the_variable() -> None:
+    """A missing key is an error at first use that says which variable to set."""
+    settings = CosmosStateSettings(endpoint="https://contoso.documents.azure.com/", _env_file=None)
+    async with CosmosStateFactory(settings) as factory:
+        with pytest.raises(errors.SettingsError, match="COSMOS_WORKFLOW_STATE_KEY"):
+            await factory.for_tenant("contoso").checkpoints.load("cp-1")
+
+
+async def test_an_account_that_is_not_there() -> None:
+    """Nothing listens: a typed, retryable error, promptly, and no client left open."""
+    settings = CosmosStateSettings(endpoint="http://127.0.0.1:9/", auth={"mode": "key", "key": "a2V5"}, _env_file=None)
+    async with CosmosStateFactory(settings) as factory:
+        with pytest.raises(errors.ServiceUnavailableError) as caught:
+            await factory.for_tenant("contoso").checkpoints.load("cp-1")
+        assert caught.value.retryable
+
+
+@pytest.mark.parametrize("mode", ["verify", "skip"])
+async def test_a_missing_container_is_not_a_missing_checkpoint(mode: str) -> None:
+    """Demand 30: no container is a provisioning error, in every mode that does not create it."""
+    account = await open_embedded(None)
+    settings = CosmosStateSettings(endpoint="https://contoso.documents.azure.com/", provisioning=mode, _env_file=None)  # type: ignore[arg-type]
+    async with (
+        CosmosClient(account.endpoint, account.key, transport=account.transport()) as client,
+        CosmosStateFactory(settings, client=client) as factory,
+    ):
+        with pytest.raises(errors.ProvisioningError, match="there is no container"):
+            await factory.for_tenant("contoso").checkpoints.load("cp-1")
+    await account.close()
+
+
+async def test_a_container_of_another_shape_is_refused_and_left_alone() -> None:
+    """Demand 27: verify names every difference with its remedy; create does not change what exists either."""
+    account = await open_embedded(None)
+    async with CosmosClient(account.endpoint, account.key, transport=account.transport()) as client:
+        database = await client.create_database("workflow-state")
+        container = await database.create_container("checkpoints", PartitionKey("/workflow_name"), default_ttl=3600)
+        before = await container.read()
+        for mode in ("verify", "create"):
+            settings = CosmosStateSettings(
+                endpoint="https://contoso.documents.azure.com/", provisioning=mode, _env_file=None
+            )
+            async with CosmosStateFactory(settings, client=client) as factory:
+                with pytest.raises(errors.ProvisioningError) as caught:
+                    await factory.for_tenant("contoso").checkpoints.load("cp-1")
+            assert len(caught.value.problems) == 4
+        assert await container.read() == before
+    await account.close()

@@ -1,0 +1,45 @@
+"""A way behind the storage's back: the stored items themselves, through a client of its own."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+from azure.cosmos.aio import ContainerProxy, CosmosClient
+
+from cosmos_workflow_state import CosmosStateSettings
+from cosmos_workflow_state._embedded import open_embedded
+from support.states import WORKFLOW
+
+
+class StoredItems:
+    """Reads and changes checkpoint items of the unnamed scope by tenant and checkpoint id."""
+
+    def __init__(self, container: ContainerProxy) -> None:
+        self._container = container
+
+    async def read(self, tenant: str, checkpoint_id: str) -> dict[str, Any]:
+        """Return an item."""
+        return dict(await self._container.read_item(f"cp::{checkpoint_id}", partition_key=[tenant, WORKFLOW]))
+
+    async def overwrite(self, tenant: str, checkpoint_id: str, **fields: Any) -> None:
+        """Change fields of an item, its key included: the item moves then, and the old one stays away."""
+        item = {**await self.read(tenant, checkpoint_id), **fields}
+        await self._container.upsert_item(item)
+
+    async def all(self) -> list[dict[str, Any]]:
+        """Return every item of the container."""
+        return [dict(item) async for item in self._container.query_items("SELECT * FROM c")]
+
+
+@asynccontextmanager
+async def stored_items(settings: CosmosStateSettings) -> AsyncIterator[StoredItems]:
+    """Open the items of a state file."""
+    account = await open_embedded(settings.embedded_path)
+    try:
+        async with CosmosClient(account.endpoint, account.key, transport=account.transport()) as client:
+            database = client.get_database_client(settings.database)
+            yield StoredItems(database.get_container_client(settings.checkpoint_container))
+    finally:
+        await account.close()

@@ -1,0 +1,129 @@
+"""How an application uses the public API. Never run: mypy and pyright, both strict, check it as a user's code."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import assert_type
+
+from agent_framework import CheckpointStorage, WorkflowBuilder, WorkflowCheckpoint
+from azure.core.credentials_async import AsyncTokenCredential
+from azure.cosmos.aio import CosmosClient
+from pydantic import SecretStr
+
+from cosmos_workflow_state import (
+    CosmosStateFactory,
+    CosmosStateSettings,
+    KeyAuth,
+    TenantCheckpointStorage,
+    TenantState,
+)
+from cosmos_workflow_state.errors import (
+    AmbiguousCheckpointError,
+    CheckpointConflictError,
+    CheckpointCorruptError,
+    CheckpointError,
+    CheckpointNotFoundError,
+    CheckpointNotRestorableError,
+    CheckpointTooLargeError,
+    CosmosStateError,
+    FactoryClosedError,
+    InvalidIdentifierError,
+    ProvisioningError,
+    ServiceError,
+    SettingsError,
+    ThrottledError,
+)
+
+
+def settings_from_everywhere() -> CosmosStateSettings:
+    """Settings come from the environment, from files and from arguments."""
+    from_environment = CosmosStateSettings()
+    without_env_file = CosmosStateSettings(endpoint="embedded:", _env_file=None)
+    assert_type(from_environment.endpoint, str)
+    assert_type(without_env_file.embedded_path, Path | None)
+    assert_type(without_env_file.is_embedded, bool)
+    return CosmosStateSettings(
+        endpoint="https://contoso.documents.azure.com:443/",
+        database="workflow-state",
+        checkpoint_container="checkpoints",
+        auth=KeyAuth(mode="key", key=SecretStr("a key")),
+        provisioning="create",
+        tenant_id_pattern="[a-z0-9-]+",
+        allowed_checkpoint_types=["billing.models:Invoice"],
+        max_payload_bytes=8 * 1024 * 1024,
+        on_undecodable="raise",
+        log_level="info",
+        _env_file=Path("production.env"),
+        _secrets_dir="/run/secrets",
+    )
+
+
+def account_key(settings: CosmosStateSettings) -> str | None:
+    """The key is there for whoever asks for it by name."""
+    return None if settings.auth is None else settings.auth.key.get_secret_value()
+
+
+async def one_factory_for_the_process(client: CosmosClient, credential: AsyncTokenCredential) -> None:
+    """A factory is entered, or closed by hand; what the application gives it stays the application's."""
+    async with CosmosStateFactory() as factory:
+        assert_type(factory, CosmosStateFactory)
+    async with CosmosStateFactory(CosmosStateSettings(), client=client):
+        pass
+    by_hand = CosmosStateFactory(settings_from_everywhere(), credential=credential)
+    assert_type(await by_hand.close(), None)
+
+
+def one_storage_for_a_request(factory: CosmosStateFactory, tenant_id: str) -> CheckpointStorage:
+    """A tenant's storage is the framework's storage, and is narrowed without I/O."""
+    state = factory.for_tenant(tenant_id)
+    assert_type(state, TenantState)
+    assert_type(state.tenant_id, str)
+    assert_type(state.checkpoints, TenantCheckpointStorage)
+    narrowed = state.checkpoints.scoped("session-42").for_workflow("invoice-approval")
+    assert_type(narrowed, TenantCheckpointStorage)
+    assert_type(narrowed.scope, str)
+    return narrowed
+
+
+def workflow_on_a_storage(builder: WorkflowBuilder, storage: TenantCheckpointStorage) -> object:
+    """The framework takes the storage where it wants its own."""
+    return builder.build().run("go", checkpoint_storage=storage)
+
+
+async def six_methods(storage: TenantCheckpointStorage, checkpoint: WorkflowCheckpoint) -> None:
+    """The methods have the framework's types."""
+    assert_type(await storage.save(checkpoint), str)
+    assert_type(await storage.load("an id"), WorkflowCheckpoint)
+    assert_type(await storage.list_checkpoints(workflow_name="invoice-approval"), list[WorkflowCheckpoint])
+    assert_type(await storage.list_checkpoint_ids(workflow_name="invoice-approval"), list[str])
+    assert_type(await storage.get_latest(workflow_name="invoice-approval"), WorkflowCheckpoint | None)
+    assert_type(await storage.delete("an id"), bool)
+
+
+def reading_an_error(error: CosmosStateError) -> object:  # noqa: PLR0911 - one return for each kind of error
+    """Each error carries what a program needs to decide, typed."""
+    assert_type(error.retryable, bool)
+    match error:
+        case CheckpointNotRestorableError():
+            return assert_type(error.types, tuple[str, ...])
+        case CheckpointTooLargeError():
+            return assert_type(error.size, int) - assert_type(error.limit, int)
+        case (
+            AmbiguousCheckpointError()
+            | CheckpointConflictError()
+            | CheckpointCorruptError()
+            | CheckpointNotFoundError()
+        ):
+            return assert_type(error.checkpoint_id, str | None)
+        case CheckpointError():
+            return error.tenant_id, error.scope, error.workflow_name
+        case ThrottledError():
+            return assert_type(error.retry_after, float | None)
+        case ServiceError():
+            return error.status_code, error.sub_status, error.activity_id, assert_type(error.outcome_unknown, bool)
+        case ProvisioningError():
+            return assert_type(error.problems, tuple[str, ...])
+        case SettingsError() | InvalidIdentifierError() | FactoryClosedError():
+            return str(error)
+        case _:
+            return None

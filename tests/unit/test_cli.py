@@ -1,0 +1,251 @@
+"""The command line: help, version, exit codes, one line for every failure, and tables that fit a terminal."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from importlib.metadata import version
+from pathlib import Path
+from typing import NoReturn
+
+import pytest
+import structlog
+
+from cosmos_workflow_state._cli import _demo, _demo_processes, _main, _output, main
+from cosmos_workflow_state._cli._demo_processes import Child, Event, child
+from cosmos_workflow_state._cli._log import log_json_lines
+
+
+def run_cli(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    """Return the command line run as its user runs it."""
+    program = "import sys; from cosmos_workflow_state._cli import main; sys.exit(main())"
+    return subprocess.run(
+        [sys.executable, "-c", program, *arguments],
+        env={**os.environ, **environment},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_version_is_the_installed_one(capsys: pytest.CaptureFixture[str]) -> None:
+    """--version prints the program and the version of the distribution, and ends with 0."""
+    with pytest.raises(SystemExit) as ended:
+        main(["--version"])
+
+    assert ended.value.code == 0
+    assert capsys.readouterr().out == f"cosmos-workflow-state {version('cosmos-workflow-state')}\n"
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["demo", "--help"]], ids=["program", "demo"])
+def test_help_tells_what_the_demo_does(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    """Both helps say what the demo does and fit into 80 columns."""
+    with pytest.raises(SystemExit) as ended:
+        main(arguments)
+
+    printed = capsys.readouterr().out
+    assert ended.value.code == 0
+    assert "workflow to a pause" in printed
+    assert max(map(len, printed.splitlines())) <= 80
+
+
+@pytest.mark.parametrize("arguments", [[], ["dem0"], ["demo", "x"]], ids=["none", "unknown", "too many"])
+def test_wrong_arguments_end_with_2(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    """Arguments that are no command end with code 2 and the usage."""
+    with pytest.raises(SystemExit) as ended:
+        main(arguments)
+
+    assert ended.value.code == 2
+    assert "usage: cosmos-workflow-state" in capsys.readouterr().err
+
+
+def test_the_command_line_starts_without_the_framework_and_azure() -> None:
+    """--version must not take the second that importing them takes."""
+    program = (
+        "import sys; from cosmos_workflow_state._cli import main\n"
+        "try: main(['--version'])\n"
+        "except SystemExit: print(sorted({'azure', 'agent_framework'} & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+
+    assert done.stdout.splitlines()[-1] == "[]"
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "line"),
+    [
+        (KeyboardInterrupt(), 130, "interrupted"),
+        (_output.CommandError("it failed"), 1, "it failed"),
+        (PermissionError(13, "Permission denied", "/locked"), 1, "[Errno 13] Permission denied: '/locked'"),
+    ],
+    ids=["Ctrl-C", "command", "file system"],
+)
+def test_a_failure_is_one_line(
+    error: BaseException,
+    code: int,
+    line: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Whatever ends a command, its user sees one line on standard error and an exit code that is not 0."""
+
+    def fail() -> NoReturn:
+        raise error
+
+    monkeypatch.setattr(_main, "demo", fail)
+
+    assert main(["demo"]) == code
+    assert capsys.readouterr() == ("", f"cosmos-workflow-state: {line}\n")
+
+
+def test_a_directory_that_is_not_there_is_one_line(tmp_path: Path) -> None:
+    """A TMPDIR that cannot be used is refused by name, without a traceback and without taking another one."""
+    done = run_cli("demo", TMPDIR=str(tmp_path / "missing"))
+
+    assert done.returncode == 1
+    assert done.stdout == ""
+    assert done.stderr.count("\n") == 1
+    assert "missing" in done.stderr
+
+
+def test_a_reader_that_is_gone_is_no_traceback() -> None:
+    """In "demo | head" the command ends quietly when nobody reads any more."""
+    program = (
+        "import sys; from cosmos_workflow_state._cli import _main, _output\n"
+        "def chatter():\n"
+        "    while True: _output.say('x' * 1000)\n"
+        "_main.demo = chatter\n"
+        "sys.exit(_main.main(['demo']))"
+    )
+    with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.readline()
+        process.stdout.close()
+        complaints = process.stderr.read()
+
+    assert (process.returncode, complaints) == (1, b"")
+
+
+def test_a_table_aligns_texts_left_and_numbers_right() -> None:
+    """Columns are as wide as their widest cell; thousands are apart; no line ends in spaces."""
+    lines = list(_output.table(("tenant", "bytes"), [["a", 1234567], ["contoso", 8]]))
+
+    assert lines == ["tenant       bytes", "-------  ---------", "a        1,234,567", "contoso          8"]
+
+
+def test_a_table_without_rows_has_its_headings() -> None:
+    """Nothing to show is a heading, not an error."""
+    assert list(_output.table(("tenant",), [])) == ["tenant", "------"]
+
+
+def test_a_child_that_fails_is_told_with_its_last_words(tmp_path: Path) -> None:
+    """A step that does not exist ends the child; the error has the last line of its traceback and where the rest is."""
+    state_file = tmp_path / "state.db"
+
+    with (
+        pytest.raises(_output.CommandError, match=r"the nosuch process failed: KeyError: 'nosuch' .*demo\.log"),
+        child("nosuch", state_file) as process,
+    ):
+        list(process.events())
+
+
+def test_a_child_that_dies_silently_is_told_so(tmp_path: Path) -> None:
+    """A process that ends without a word has no last words, and that is said."""
+    log = tmp_path / "demo.log"
+    log.write_bytes(b"\n")
+    with (
+        subprocess.Popen(
+            [sys.executable, "-c", "import os; os._exit(3)"], stdout=subprocess.PIPE, text=True
+        ) as process,
+        pytest.raises(_output.CommandError, match="it said nothing"),
+    ):
+        list(Child("pause", process, log).events())
+
+
+def test_a_child_is_gone_when_its_block_fails(tmp_path: Path) -> None:
+    """Whatever happens while a child runs, it is not left behind."""
+    pids: list[int] = []
+
+    def interrupted() -> None:
+        with child("pause", tmp_path / "state.db") as process:
+            pids.append(process.pid)
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        interrupted()
+    with pytest.raises(ProcessLookupError):
+        os.kill(pids[0], 0)
+
+
+def test_children_do_not_see_the_settings_of_the_user(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The demo must not reach an account that the user has configured."""
+    monkeypatch.setenv("COSMOS_WORKFLOW_STATE_ENDPOINT", "https://contoso.documents.azure.com")
+    monkeypatch.setenv("AZURE_COSMOS_KEY", "secret")
+    monkeypatch.setenv("UNRELATED", "kept")
+
+    environment = _demo_processes._environment()
+
+    assert "UNRELATED" in environment
+    assert not [name for name in environment if "COSMOS" in name]
+
+
+def test_a_tenant_that_is_not_refused_fails_the_demo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """If another tenant's checkpoint were found, the demo would say so and not go on."""
+
+    def found(_child: Child) -> Iterator[Event]:
+        return iter([{"event": "checkpoint.loaded"}])
+
+    monkeypatch.setattr(Child, "events", found)
+
+    with pytest.raises(_output.CommandError, match="not told"):
+        _demo._trespass(tmp_path / "state.db", "some-id")
+
+
+def test_a_process_that_ends_before_it_is_killed_fails_the_demo(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The demo shows a kill or fails; it does not tell of one that did not happen."""
+
+    def nothing(_child: Child) -> Iterator[Event]:
+        return iter(())
+
+    monkeypatch.setattr(Child, "events", nothing)
+
+    with pytest.raises(_output.CommandError, match="before it was killed"):
+        list(_demo._pause(tmp_path / "state.db"))
+
+
+@pytest.mark.parametrize("earlier", ["", "a warning\n"], ids=["nothing", "a warning"])
+def test_only_a_log_with_something_in_it_is_kept(earlier: str, tmp_path: Path) -> None:
+    """The directory that the demo leaves has no empty log in it."""
+    log = tmp_path / "demo.log"
+    log.write_text(earlier)
+
+    with child("pause", tmp_path / "state.db"):
+        pass
+
+    assert log.exists() == bool(earlier)
+
+
+def test_events_are_json_lines_on_standard_output(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The command line writes an event as one JSON object a line, in ASCII, with its level."""
+    written = io.StringIO()
+    monkeypatch.setattr(sys, "stdout", written)
+    try:
+        log_json_lines()
+        structlog.get_logger().info("demo.paused", tenant_id="contoso", question="schön?\n")
+    finally:
+        structlog.reset_defaults()
+
+    assert written.getvalue().isascii()
+    assert json.loads(written.getvalue()) == {
+        "event": "demo.paused",
+        "level": "info",
+        "tenant_id": "contoso",
+        "question": "schön?\n",
+    }

@@ -1,0 +1,346 @@
+"""What settings accept, what they refuse, and that a refusal never repeats what was put in."""
+
+from __future__ import annotations
+
+import re
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import SecretStr, ValidationError
+
+from cosmos_workflow_state.errors import SettingsError
+from cosmos_workflow_state.settings import MAX_PAYLOAD_BYTES, CosmosStateSettings, KeyAuth
+
+ACCOUNT = "https://contoso.documents.azure.com:443/"
+PREFIX = "COSMOS_WORKFLOW_STATE_"
+
+
+@pytest.fixture(autouse=True)
+def _no_settings_around(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("ENDPOINT", "KEY", "SECRETS_DIR"):
+        monkeypatch.delenv(f"{PREFIX}{name}", raising=False)
+
+
+def accepted(**arguments: Any) -> CosmosStateSettings:
+    """Return the settings that these arguments make, on the embedded engine unless they say otherwise."""
+    values: dict[str, Any] = {"endpoint": "embedded:", **arguments}
+    return CosmosStateSettings(**values)
+
+
+def refused(**arguments: Any) -> SettingsError:
+    """Return the error that these arguments raise, on the embedded engine unless they say otherwise."""
+    with pytest.raises(SettingsError) as caught:
+        accepted(**arguments)
+    return caught.value
+
+
+def test_defaults_are_the_documented_ones() -> None:
+    """With an endpoint alone, everything else has its documented default and no key is needed."""
+    settings = CosmosStateSettings(endpoint=ACCOUNT)
+    assert settings.model_dump(exclude={"tenant_id_pattern"}) == {
+        "endpoint": ACCOUNT,
+        "database": "workflow-state",
+        "checkpoint_container": "checkpoints",
+        "auth": None,
+        "provisioning": "verify",
+        "tenant_id_max_length": 128,
+        "allowed_checkpoint_types": (),
+        "max_payload_bytes": 64 * 1024 * 1024,
+        "on_undecodable": "skip",
+        "log_level": "info",
+        "log_format": "console",
+    }
+    assert settings.tenant_id_pattern.pattern == "[A-Za-z0-9][A-Za-z0-9._@-]{0,127}"
+
+
+@pytest.mark.parametrize(
+    "endpoint",
+    [
+        "https://contoso.documents.azure.com:443/",
+        "https://contoso.documents.azure.com",
+        "HTTPS://Contoso.documents.azure.com",
+        "https://cosmos_emulator:8081",
+        "https://[2001:db8::1]:8081/",
+        "http://localhost:8081/",
+        "http://LOCALHOST",
+        "http://127.0.0.1:8081",
+        "http://127.255.0.9",
+        "http://[::1]:8081",
+        "embedded:",
+        "embedded:state.db",
+        "embedded:/var/lib/my state/state.db",
+    ],
+)
+def test_endpoint_is_accepted(endpoint: str) -> None:
+    """TLS anywhere, plain http to this machine, and both forms of the embedded engine are accepted unchanged."""
+    assert CosmosStateSettings(endpoint=endpoint).endpoint == endpoint
+
+
+@pytest.mark.parametrize(
+    "endpoint",
+    [
+        "",
+        "contoso.documents.azure.com",
+        "https:",
+        "https://",
+        "https:///path",
+        "https://:443",
+        "https:/contoso.documents.azure.com",
+        "ftp://contoso.documents.azure.com",
+        "http://contoso.documents.azure.com",
+        "http://localhost@evil.example",
+        "http://localhost:8081@evil.example",
+        "http://localhost.evil.example",
+        "http://evil.example/localhost",
+        "http://localhost\\@evil.example",
+        "http://localhost\\.evil.example",
+        "http://localhost\t.evil.example",
+        "http://local\nhost",
+        "http://127.0.0.1.evil.example",
+        "http://127.1",
+        "http://0177.0.0.1",
+        "http://2130706433",
+        "http://128.0.0.1",
+        "http://0.0.0.0",
+        "http://[::2]",
+        "http://[::ffff:127.0.0.1]",
+        "http://[::1",
+        "http://ⓛocalhost",
+        "https://user:password@contoso.documents.azure.com",
+        "https://@contoso.documents.azure.com",
+        "https://contoso.documents.azure.com/?a=b",
+        "https://contoso.documents.azure.com?",
+        "https://contoso.documents.azure.com/#a",
+        "https://contoso.documents.azure.com#",
+        "https://contoso.documents.azure.com/dbs",
+        "https://contoso.documents.azure.com/;AccountKey=abc",
+        "https://contoso.documents.azure.com;AccountKey=abc",
+        "https://contoso.documents.azure.com:443;AccountKey=abc",
+        "https://contoso.documents.azure.com:99999",
+        "AccountEndpoint=https://contoso.documents.azure.com:443/;AccountKey=abc==;",
+        " https://contoso.documents.azure.com",
+        "EMBEDDED:",
+        "embedded",
+        "embedded: ",
+        "embedded:state.db\n",
+        "embedded:sta\0te.db",
+        "embedded:///var/lib/state.db",
+        "embedded:~no-such-user-anywhere/state.db",
+    ],
+)
+def test_endpoint_is_refused(endpoint: str) -> None:
+    """What is no endpoint, would send keys in clear to another host, or hides a part, is refused by name."""
+    assert str(refused(endpoint=endpoint)) == (
+        "1 setting is wrong:\n  COSMOS_WORKFLOW_STATE_ENDPOINT, here the argument endpoint, is wrong: it takes an "
+        "https:// account endpoint without user, path or query, http:// for this machine only, `embedded:` (in "
+        "memory) or `embedded:PATH` (a state file); for example "
+        "COSMOS_WORKFLOW_STATE_ENDPOINT=https://contoso.documents.azure.com:443/"
+    )
+
+
+@pytest.mark.parametrize(
+    ("endpoint", "is_embedded", "path"),
+    [
+        pytest.param(ACCOUNT, False, None, id="account"),
+        pytest.param("embedded:", True, None, id="in memory"),
+        pytest.param("embedded:data/state.db", True, Path("data/state.db"), id="relative"),
+        pytest.param("embedded:/data/state.db", True, Path("/data/state.db"), id="absolute"),
+    ],
+)
+def test_endpoint_is_parsed(endpoint: str, *, is_embedded: bool, path: Path | None) -> None:
+    """The parsed endpoint says whether it is the embedded engine and which file that uses."""
+    settings = CosmosStateSettings(endpoint=endpoint)
+    assert (settings.is_embedded, settings.embedded_path) == (is_embedded, path)
+
+
+def test_embedded_path_expands_home(monkeypatch: pytest.MonkeyPatch) -> None:
+    """``~`` in the path of a state file is the home directory."""
+    monkeypatch.setenv("HOME", "/home/someone")
+    assert CosmosStateSettings(endpoint="embedded:~/state.db").embedded_path == Path("/home/someone/state.db")
+
+
+def test_embedded_engine_always_creates() -> None:
+    """The embedded engine creates its container whatever ``provisioning`` says; an account does what it says."""
+    assert CosmosStateSettings(endpoint="embedded:", provisioning="skip").effective_provisioning == "create"
+    assert CosmosStateSettings(endpoint=ACCOUNT, provisioning="skip").effective_provisioning == "skip"
+
+
+@pytest.mark.parametrize(
+    "auth", [KeyAuth(key=SecretStr("a2V5")), {"mode": "key", "key": "a2V5"}], ids=["model", "dict"]
+)
+def test_key_is_returned_when_it_is_required(auth: Any) -> None:
+    """``require_key`` returns the key that was given as a model or as a mapping."""
+    assert CosmosStateSettings(endpoint=ACCOUNT, auth=auth).require_key().get_secret_value() == "a2V5"
+
+
+def test_missing_key_is_named_when_it_is_required() -> None:
+    """Settings need no key; ``require_key`` names the variable, what it takes and an example."""
+    with pytest.raises(SettingsError) as caught:
+        CosmosStateSettings(endpoint=ACCOUNT).require_key()
+    assert str(caught.value) == (
+        "1 setting is wrong:\n  COSMOS_WORKFLOW_STATE_KEY is not set: it takes the account key, base64 text as "
+        "`az cosmosdb keys list` prints it; for example COSMOS_WORKFLOW_STATE_KEY=<primary key of the account>"
+    )
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "kept"),
+    [
+        pytest.param("database", "d" * 255, "d" * 255, id="longest name"),
+        pytest.param("tenant_id_pattern", "[a-z]+", re.compile("[a-z]+"), id="pattern as text"),
+        pytest.param("tenant_id_pattern", re.compile("x"), re.compile("x"), id="pattern compiled"),
+        pytest.param("tenant_id_max_length", 1024, 1024, id="longest tenant id"),
+        pytest.param("max_payload_bytes", "1", 1, id="smallest payload, as text"),
+        pytest.param("max_payload_bytes", MAX_PAYLOAD_BYTES, MAX_PAYLOAD_BYTES, id="largest payload"),
+        pytest.param("on_undecodable", "raise", "raise", id="on_undecodable"),
+        pytest.param("log_level", "WARNING", "warning", id="level in capitals"),
+        pytest.param("log_format", "json", "json", id="log_format"),
+        pytest.param("allowed_checkpoint_types", ["a.b:C.D"], ("a.b:C.D",), id="list of types"),
+        pytest.param("allowed_checkpoint_types", " a:B , c:D ,", ("a:B", "c:D"), id="types with commas"),
+        pytest.param("allowed_checkpoint_types", ' ["a:B", "c:D"]', ("a:B", "c:D"), id="types as JSON"),
+        pytest.param("allowed_checkpoint_types", "", (), id="no types"),
+    ],
+)
+def test_value_is_accepted(field: str, value: object, kept: object) -> None:
+    """A value in any of its written forms is kept as the field's type."""
+    assert getattr(accepted(**{field: value}), field) == kept
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        pytest.param("database", "", id="empty name"),
+        pytest.param("database", "d" * 256, id="name too long"),
+        pytest.param("database", "a/b", id="name with slash"),
+        pytest.param("database", "ab ", id="name that ends in a blank"),
+        pytest.param("checkpoint_container", "a#b", id="name with hash"),
+        pytest.param("checkpoint_container", "a\nb", id="name with line break"),
+        pytest.param("provisioning", "destroy", id="provisioning"),
+        pytest.param("tenant_id_pattern", "[", id="pattern that does not compile"),
+        pytest.param("tenant_id_max_length", 0, id="no tenant id at all"),
+        pytest.param("tenant_id_max_length", 1025, id="tenant id too long"),
+        pytest.param("max_payload_bytes", 0, id="no payload at all"),
+        pytest.param("max_payload_bytes", MAX_PAYLOAD_BYTES + 1, id="payload too large"),
+        pytest.param("max_payload_bytes", "64 MiB", id="payload with a unit"),
+        pytest.param("on_undecodable", "ignore", id="on_undecodable"),
+        pytest.param("log_level", "loud", id="log_level"),
+        pytest.param("log_level", 10, id="log_level as number"),
+        pytest.param("log_format", "xml", id="log_format"),
+        pytest.param("allowed_checkpoint_types", "Invoice", id="type without module"),
+        pytest.param("allowed_checkpoint_types", "a.b:", id="type without name"),
+        pytest.param("allowed_checkpoint_types", "a:b:c", id="type with two colons"),
+        pytest.param("allowed_checkpoint_types", "a-b:C", id="module that is no name"),
+        pytest.param("allowed_checkpoint_types", ["a:B\n"], id="type with line break"),
+        pytest.param("allowed_checkpoint_types", '["a:B"', id="JSON cut off"),
+        pytest.param("allowed_checkpoint_types", "[1]", id="JSON of numbers"),
+        pytest.param("allowed_checkpoint_types", "[" * 100_000, id="JSON without end"),
+        pytest.param("allowed_checkpoint_types", 5, id="no types at all"),
+    ],
+)
+def test_value_is_refused_by_name(field: str, value: object) -> None:
+    """A wrong value is refused with the variable, what it takes and an example that is accepted itself."""
+    variable = f"{PREFIX}{field.upper()}"
+    error = str(refused(**{field: value}))
+    assert error.startswith(f"1 setting is wrong:\n  {variable}, here the argument {field}, is wrong: it takes ")
+    example = error.rpartition(f"; for example {variable}=")[2]
+    assert accepted(**{field: example}).is_embedded
+
+
+@pytest.mark.parametrize(
+    ("auth", "variable"),
+    [
+        pytest.param({"mode": "key", "key": ""}, "KEY", id="empty key"),
+        pytest.param({"mode": "key", "key": "two words"}, "KEY", id="key with blank"),
+        pytest.param({"mode": "key", "key": "line\nbreak"}, "KEY", id="key with line break"),
+        pytest.param({"mode": "key", "key": "Schlüssel"}, "KEY", id="key that is not ASCII"),
+        pytest.param({"mode": "key", "key": 5}, "KEY", id="key that is a number"),
+        pytest.param({"mode": "magic", "key": "a2V5"}, "AUTH__MODE", id="unknown mode"),
+        pytest.param({"key": "a2V5"}, "AUTH__MODE", id="no mode"),
+        pytest.param("a2V5", "AUTH__MODE", id="no mapping"),
+    ],
+)
+def test_auth_is_refused_by_name(auth: object, variable: str) -> None:
+    """A wrong part of ``auth`` is refused by the variable of that part."""
+    assert f"\n  {PREFIX}{variable}, here the argument auth." in str(refused(auth=auth))
+
+
+def test_missing_parts_are_named() -> None:
+    """A missing endpoint and a missing key inside ``auth`` are each said to be not set."""
+    with pytest.raises(SettingsError) as caught:
+        CosmosStateSettings(auth={"mode": "key"}, _env_file=None)
+    assert str(caught.value).startswith("2 settings are wrong:\n  COSMOS_WORKFLOW_STATE_ENDPOINT is not set: it takes")
+    assert "\n  COSMOS_WORKFLOW_STATE_KEY is not set: it takes" in str(caught.value)
+
+
+def test_unknown_arguments_are_named() -> None:
+    """Arguments that do not exist are named, with the nearest that does; one not written like a name is not."""
+    error = str(refused(databse="x", zzz=1, auth={"mode": "key", "key": "a2V5", "kee": "x"}, **{"Ab+/c=": 1}))
+    assert error.splitlines()[1:] == [
+        "  argument auth.kee is unknown: did you mean auth.key?",
+        "  argument databse is unknown: did you mean database?",
+        "  argument zzz is unknown",
+        "  argument a name of 6 characters (not shown) is unknown",
+    ]
+
+
+def test_settings_are_frozen_and_show_no_key() -> None:
+    """Neither settings nor key can be changed, and no repr, str or dump to JSON shows the key."""
+    settings = CosmosStateSettings(endpoint=ACCOUNT, auth=KeyAuth(key=SecretStr("c2VjcmV0")))
+    with pytest.raises(ValidationError):
+        settings.database = "other"
+    assert settings.auth is not None
+    with pytest.raises(ValidationError):
+        settings.auth.key = SecretStr("b3RoZXI=")
+    texts = (repr(settings), str(settings), settings.model_dump_json(), repr(settings.auth), str(settings.auth))
+    assert all("c2VjcmV0" not in text for text in texts)
+
+
+def test_key_given_wrongly_to_the_model_is_not_shown() -> None:
+    """`KeyAuth` used by itself does not show a wrong key either."""
+    with pytest.raises(ValidationError) as caught:
+        KeyAuth(key=SecretStr("c2Vj cmV0"))
+    assert "cmV0" not in str(caught.value)
+
+
+WRONG: dict[str, Callable[[str], dict[str, Any]]] = {
+    "endpoint": lambda text: {"endpoint": f"http://{text}"},
+    "key": lambda text: {"auth": {"mode": "key", "key": f"{text} "}},
+    "key as number": lambda text: {"auth": {"mode": "key", "key": [text]}},
+    "mode": lambda text: {"auth": {"mode": text, "key": text}},
+    "auth": lambda text: {"auth": text},
+    "foreign auth field": lambda text: {"auth": {"mode": "key", "key": "a2V5", "extra": text}},
+    "database": lambda text: {"database": f"{text}/"},
+    "provisioning": lambda text: {"provisioning": text},
+    "pattern": lambda text: {"tenant_id_pattern": f"*{text}"},
+    "number": lambda text: {"max_payload_bytes": f"{text}!"},
+    "types": lambda text: {"allowed_checkpoint_types": f"{text}!"},
+    "types as JSON": lambda text: {"allowed_checkpoint_types": f"[{text}"},
+    "unknown argument": lambda text: {"no_such_setting": text},
+}
+
+
+def test_every_error_is_the_same_for_every_value() -> None:
+    """An error is a constant of what is wrong where: it cannot depend on the value, so it cannot hold it."""
+    for arguments in WRONG.values():
+        assert str(refused(**arguments("first-secret"))) == str(refused(**arguments("another-secret-value")))
+
+
+@pytest.mark.parametrize("wrong", WRONG.values(), ids=WRONG)
+@given(secret=st.text(max_size=60).map(lambda text: f"zq{text}qz"))
+def test_no_input_value_in_any_error(wrong: Callable[[str], dict[str, Any]], secret: str) -> None:
+    """Text given wrongly occurs nowhere in the error: not in its text, chain, traceback or our frames' variables."""
+    error = refused(**wrong(secret))
+    printed = traceback.TracebackException.from_exception(error, capture_locals=True)
+    ours = [frame for frame in printed.stack if "cosmos_workflow_state" in frame.filename]
+    assert ours
+    assert error.__cause__ is None
+    assert error.__context__ is None
+    shown = [str(error), repr(error), *traceback.format_exception(error)]
+    shown += [value for frame in ours for value in (frame.locals or {}).values()]
+    assert all(secret not in text and repr(secret)[1:-1] not in text for text in shown)
