@@ -8,8 +8,8 @@ import random
 from datetime import timedelta
 
 import pytest
-
 from agent_framework.exceptions import WorkflowCheckpointException
+
 from cosmos_workflow_state import CosmosStateFactory, CosmosStateSettings, TenantCheckpointStorage, errors
 from support.states import WORKFLOW, Invoice, Unregistered, chain, checkpoint
 
@@ -93,7 +93,8 @@ async def test_workflow_names_need_no_escaping(storage: TenantCheckpointStorage,
     await storage.save(checkpoint("cp-1", workflow=name))
 
     latest = await storage.get_latest(workflow_name=name)
-    assert latest is not None and latest.workflow_name == name
+    assert latest is not None
+    assert latest.workflow_name == name
     assert [found.workflow_name for found in await storage.list_checkpoints(workflow_name=name)] == [name]
 
 

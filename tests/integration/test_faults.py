@@ -38,9 +38,9 @@ TRANSIENT: list[tuple[str, Fault]] = [
 ]
 
 
-@pytest.mark.parametrize(("name", "fault"), TRANSIENT, ids=[name for name, _ in TRANSIENT])
+@pytest.mark.parametrize("fault", [pytest.param(fault, id=name) for name, fault in TRANSIENT])
 async def test_every_operation_outlives_a_transient_fault(
-    wire: tuple[TenantCheckpointStorage, FaultyTransport], name: str, fault: Fault
+    wire: tuple[TenantCheckpointStorage, FaultyTransport], fault: Fault
 ) -> None:
     """Demand 21: one fault at the first request of each operation is repaired, whether it was applied or not."""
     storage, transport = wire

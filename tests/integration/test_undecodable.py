@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, MutableMapping
+from collections.abc import MutableMapping
 from typing import Any
 
 import pytest
@@ -13,15 +13,15 @@ from support.states import WORKFLOW, chain
 
 
 @pytest.fixture
-async def damaged(file_settings: CosmosStateSettings) -> AsyncIterator[CosmosStateSettings]:
-    """Yield a state file with three checkpoints of which the newest has a damaged payload."""
+async def damaged(file_settings: CosmosStateSettings) -> CosmosStateSettings:
+    """Return a state file with three checkpoints of which the newest has a damaged payload."""
     async with CosmosStateFactory(file_settings) as factory:
         for one in chain(3):
             await factory.for_tenant("contoso").checkpoints.save(one)
     async with stored_items(file_settings) as items:
         item = await items.read("contoso", "cp-002")
         await items.overwrite("contoso", "cp-002", payload={**item["payload"], "data": item["payload"]["data"][:-8]})
-    yield file_settings
+    return file_settings
 
 
 async def test_load_and_get_latest_raise(damaged: CosmosStateSettings) -> None:

@@ -47,7 +47,7 @@ class Desk(Executor):
         await context.request_info(Approval(expense), bool)
 
     @response_handler
-    async def answered(self, _asked: Approval, approved: bool, context: WorkflowContext[bool]) -> None:  # noqa: FBT001 - the framework's signature
+    async def answered(self, _asked: Approval, approved: bool, context: WorkflowContext[bool]) -> None:
         """Pass the answer on."""
         await context.send_message(approved)
 
@@ -56,7 +56,7 @@ class Ledger(Executor):
     """Writes the outcome down."""
 
     @handler
-    async def book(self, approved: bool, context: WorkflowContext[None, str]) -> None:  # noqa: FBT001 - the framework's signature
+    async def book(self, approved: bool, context: WorkflowContext[None, str]) -> None:
         """Say what was decided."""
         await context.yield_output("booked" if approved else "rejected")
 

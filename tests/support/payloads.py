@@ -12,12 +12,13 @@ from enum import Enum, IntEnum, StrEnum
 from pathlib import Path
 from typing import Any
 
+import pytest
 from agent_framework import FileCheckpointStorage, WorkflowCheckpoint, WorkflowEvent, WorkflowMessage
 from hypothesis import strategies as st
 
 from cosmos_workflow_state._identity import Scope, TenantId
 from cosmos_workflow_state._maf import RestorePolicy, deserialize, serialize
-from cosmos_workflow_state._records import CheckpointKey
+from cosmos_workflow_state._records import CheckpointKey, RefusedTypesError
 
 KEY = CheckpointKey(TenantId("contoso"), Scope("session-42"), "invoice-approval", "cp-1")
 
@@ -114,6 +115,13 @@ def checkpoint_of(state: Any, **changes: Any) -> WorkflowCheckpoint:
         "state": {"value": state},
     }
     return WorkflowCheckpoint(**(values | changes))
+
+
+def refusal_of(state: Any, **changes: Any) -> RefusedTypesError:
+    """Return the error with which a state is refused."""
+    with pytest.raises(RefusedTypesError) as raised:
+        serialize(checkpoint_of(state, **changes), KEY, policy())
+    return raised.value
 
 
 def through_payload(checkpoint: WorkflowCheckpoint) -> WorkflowCheckpoint:
