@@ -6,6 +6,9 @@ The only module that touches private names of Microsoft Agent Framework (a canar
 raw segments one after another. The skeleton is the framework's own encoding of the checkpoint; in its pickle envelopes
 the base64 text is replaced by the length of the segment that holds the pickle. The framework pickles every user dict
 that has one of the envelope's two keys, so an envelope cannot be forged by state.
+
+Segments are restored here, with the framework's own restricted unpickler: its ``decode_checkpoint_value`` would want
+the base64 back, and logs the text of whatever unpickling raises, which may quote the state.
 """
 
 from __future__ import annotations
@@ -26,10 +29,8 @@ from agent_framework._workflows._checkpoint_encoding import (
     _TYPE_MARKER,  # pyright: ignore[reportPrivateUsage] - the same
     _encode_pickle,  # pyright: ignore[reportPrivateUsage] - the same
     _RestrictedUnpickler,  # pyright: ignore[reportPrivateUsage] - the same
-    decode_checkpoint_value,
     encode_checkpoint_value,
 )
-from agent_framework.exceptions import WorkflowCheckpointException
 
 from ._records import CheckpointHeader, CheckpointKey, RefusedTypesError, UnreadableError
 
@@ -38,7 +39,7 @@ _Kind = TypeVar("_Kind")
 FORMAT: Final = "maf/1"
 
 MAX_DEPTH: Final = 256
-"""Levels of nested dicts and lists. The framework's decoder takes two Python frames a level and Python stops at 1,000
+"""Levels of nested dicts and lists. Restoring takes two Python frames a level and Python stops at 1,000
 (``sys.getrecursionlimit``): half of them are left to whoever calls ``load``."""
 
 _LENGTH_BYTES: Final = 8
@@ -64,28 +65,36 @@ class RestorePolicy:
         self.allowed_types = allowed_types
         self._checked: OrderedDict[bytes, None] = OrderedDict()
 
-    def restorable(self, segment: bytes, type_key: str) -> bool:
-        """Return whether ``load`` would give back this pickle as an object of this type."""
+    def check(self, segment: bytes, type_key: str) -> None:
+        """Check that ``restore`` would give back this pickle, unless that is known.
+
+        Raises:
+            RefusedTypesError: It would not.
+        """
         digest = hashlib.sha256(type_key.encode("utf-8", "surrogatepass") + b"\0" + segment).digest()
         if digest in self._checked:
             self._checked.move_to_end(digest)
-            return True
-        try:
-            decode_checkpoint_value(_envelope(segment, type_key), allowed_types=self.allowed_types)
-        except WorkflowCheckpointException:
-            return False
+            return
+        self.restore(segment, type_key)
         self._remember(digest)
-        return True
 
-    def refused_types(self, envelope: Mapping[str, Any]) -> tuple[str, ...]:
-        """Return the types that keep a pickle from coming back: the one refused, else the pickle's own."""
-        segment, type_key = base64.b64decode(envelope[_PICKLE_MARKER]), str(envelope[_TYPE_MARKER])
+    def restore(self, segment: bytes, type_key: str) -> Any:
+        """Return the value of a pickle, of exactly the type it says.
+
+        Raises:
+            RefusedTypesError: It holds a type that is not allowed, does not come back, or comes back as another type.
+        """
         unpickler = _RecordingUnpickler(segment, self.allowed_types | _REGISTERED_CHECKPOINT_TYPE_KEYS)
         try:
-            unpickler.load()
+            value = unpickler.load()
+        except RecursionError:
+            raise
         except Exception:  # noqa: BLE001 - unpickling runs code of the state's types, which may raise anything
-            return tuple(unpickler.refused) or (type_key,)
-        return (type_key,)
+            types = tuple(unpickler.refused) or (type_key,)
+            raise RefusedTypesError("loading would refuse", types) from None
+        if _type_name(value) != type_key:
+            raise RefusedTypesError("loading would refuse", (type_key,))
+        return value
 
     def _remember(self, digest: bytes) -> None:
         self._checked[digest] = None
@@ -154,9 +163,13 @@ def deserialize(raw: bytes, key: CheckpointKey, policy: RestorePolicy) -> Workfl
         RefusedTypesError: A type is not allowed, or a value does not come back.
     """
     try:
-        return _restored(_encoded_fields(raw, key), policy)
+        values = _known_fields(raw, key, policy)
     except RecursionError:
         raise UnreadableError("the payload nests deeper than the caller's stack leaves room for") from None
+    try:
+        return WorkflowCheckpoint(**values)
+    except TypeError:
+        raise UnreadableError("the payload lacks a field of a checkpoint") from None
 
 
 def _lifted(live: dict[str, Any], policy: RestorePolicy) -> tuple[Any, list[bytes]]:
@@ -165,40 +178,34 @@ def _lifted(live: dict[str, Any], policy: RestorePolicy) -> tuple[Any, list[byte
     except RecursionError:
         raise
     except Exception:  # noqa: BLE001 - pickling runs code of the state's types; what they raise may quote the state
-        raise RefusedTypesError("the state cannot be pickled", tuple(dict.fromkeys(_unpicklable(live)))) from None
+        raise RefusedTypesError("the state cannot be pickled", _unique(_unpicklable(live))) from None
     lift = _Lift(policy)
-    skeleton = lift.walk(live, encoded, 1)
+    try:
+        skeleton = lift.walk(live, encoded, 1)
+    except ValueError:
+        raise RefusedTypesError("the state changes while it is copied") from None
     if lift.refused:
         raise RefusedTypesError(
             "the state holds types that loading would refuse; register them with register_checkpoint_type or "
             "list them in COSMOS_WORKFLOW_STATE_ALLOWED_CHECKPOINT_TYPES",
-            tuple(dict.fromkeys(lift.refused)),
+            _unique(lift.refused),
         )
     return skeleton, lift.segments
 
 
-def _encoded_fields(raw: bytes, key: CheckpointKey) -> dict[str, Any]:
-    """Return the fields that this version knows, in the framework's encoding; the others are not even unpickled."""
+def _known_fields(raw: bytes, key: CheckpointKey, policy: RestorePolicy) -> dict[str, Any]:
+    """Return the fields that this version knows; the others are not even unpickled."""
     head, segments = _split(raw)
     skeleton = head["skeleton"]
     found = (head.get("tenant"), head.get("scope"), skeleton.get("workflow_name"), skeleton.get("checkpoint_id"))
     if found != (key.tenant.value, key.scope.value, key.workflow_name, key.checkpoint_id):
         raise UnreadableError("header and payload disagree on tenant, scope, workflow or id")
-    reader = _SegmentReader(segments)
-    encoded = reader.walk(skeleton)
+    reader = _SegmentReader(segments, policy)
+    values = {name: reader.walk(value, wanted=name in _FIELDS) for name, value in skeleton.items()}
     reader.expect_end()
-    return {name: value for name, value in encoded.items() if name in _FIELDS}
-
-
-def _restored(encoded: dict[str, Any], policy: RestorePolicy) -> WorkflowCheckpoint:
-    try:
-        values = decode_checkpoint_value(encoded, allowed_types=policy.allowed_types)
-    except WorkflowCheckpointException:
-        raise RefusedTypesError("a stored value cannot be restored", _refused_in(encoded, policy)) from None
-    try:
-        return WorkflowCheckpoint(**values)
-    except TypeError:
-        raise UnreadableError("the payload lacks a field of a checkpoint") from None
+    if reader.refused:
+        raise RefusedTypesError("a stored value cannot be restored", _unique(reader.refused))
+    return {name: value for name, value in values.items() if name in _FIELDS}
 
 
 class _Lift:
@@ -219,10 +226,11 @@ class _Lift:
             return [self.walk(one, child, depth + 1) for one, child in zip(live, children, strict=True)]
         mapping = cast("dict[str, Any]", encoded)
         if _PICKLE_MARKER in mapping:
-            lifted = self._lift(mapping)
-            if lifted is None:
-                self.refused.extend(self._policy.refused_types(mapping))
-            return lifted
+            try:
+                return self._lift(mapping)
+            except RefusedTypesError as error:
+                self.refused.extend(error.types)
+                return None
         if any(type(name) is not str for name in live):
             whole = self._whole(live)
             if whole is not None:
@@ -232,10 +240,9 @@ class _Lift:
             for one, (name, child) in zip(live.values(), mapping.items(), strict=True)
         }
 
-    def _lift(self, envelope: Mapping[str, str]) -> dict[str, Any] | None:
+    def _lift(self, envelope: Mapping[str, str]) -> dict[str, Any]:
         segment, type_key = base64.b64decode(envelope[_PICKLE_MARKER]), envelope[_TYPE_MARKER]
-        if not self._policy.restorable(segment, type_key):
-            return None
+        self._policy.check(segment, type_key)
         self.segments.append(segment)
         return {_PICKLE_MARKER: len(segment), _TYPE_MARKER: type_key}
 
@@ -244,39 +251,48 @@ class _Lift:
         if not {type(name) for name in live} <= _KEY_TYPES:
             return None
         try:
-            envelope = _encode_pickle(live)
+            return self._lift(_encode_pickle(live))
         except Exception:  # noqa: BLE001 - as in _lifted; the framework's own encoding is there already
             return None
-        return self._lift(envelope)
 
 
 class _SegmentReader:
-    """Puts the segments back into the envelopes, in the order in which they were taken out."""
+    """Restores the values of a skeleton, each pickle from its segment, in the order in which they were taken out."""
 
-    def __init__(self, segments: memoryview) -> None:
+    def __init__(self, segments: memoryview, policy: RestorePolicy) -> None:
         self._segments = segments
+        self._policy = policy
         self._position = 0
+        self.refused: list[str] = []
 
-    def walk(self, value: Any) -> Any:
+    def walk(self, value: Any, *, wanted: bool) -> Any:
         if isinstance(value, dict):
             mapping = cast("dict[str, Any]", value)
             if _PICKLE_MARKER in mapping:
-                return _envelope(self._take(mapping[_PICKLE_MARKER]), mapping.get(_TYPE_MARKER))
-            return {name: self.walk(child) for name, child in mapping.items()}
+                segment = self._take(mapping[_PICKLE_MARKER])
+                return self._restored(segment, str(mapping.get(_TYPE_MARKER))) if wanted else None
+            return {name: self.walk(child, wanted=wanted) for name, child in mapping.items()}
         if isinstance(value, list):
             children = cast("Sequence[Any]", value)
-            return [self.walk(child) for child in children]
+            return [self.walk(child, wanted=wanted) for child in children]
         return value
 
     def expect_end(self) -> None:
         if self._position != len(self._segments):
             raise UnreadableError("the payload has bytes that nothing refers to")
 
-    def _take(self, length: Any) -> memoryview:
+    def _restored(self, segment: bytes, type_key: str) -> Any:
+        try:
+            return self._policy.restore(segment, type_key)
+        except RefusedTypesError as error:
+            self.refused.extend(error.types)
+            return None
+
+    def _take(self, length: Any) -> bytes:
         start, self._position = self._position, self._position + (length if isinstance(length, int) else -1)
         if not start <= self._position <= len(self._segments):
             raise UnreadableError("a segment of the payload is not where its head says")
-        return self._segments[start : self._position]
+        return bytes(self._segments[start : self._position])
 
 
 def _json_head(head: Mapping[str, Any]) -> bytes:
@@ -287,9 +303,7 @@ def _json_head(head: Mapping[str, Any]) -> bytes:
         raise RefusedTypesError("the state holds an integer with more digits than Python converts") from None
     except TypeError:
         # The framework asks isinstance, which a proxy answers for the object behind it; JSON wants the object itself.
-        raise RefusedTypesError(
-            "the state holds proxies of texts or numbers", tuple(dict.fromkeys(_proxies(head)))
-        ) from None
+        raise RefusedTypesError("the state holds proxies of texts or numbers", _unique(_proxies(head))) from None
 
 
 def _split(raw: bytes) -> tuple[dict[str, Any], memoryview]:
@@ -304,31 +318,6 @@ def _split(raw: bytes) -> tuple[dict[str, Any], memoryview]:
     if not isinstance(head, dict) or not isinstance(cast("dict[str, Any]", head).get("skeleton"), dict):
         raise UnreadableError("the head of the payload has no skeleton")
     return cast("dict[str, Any]", head), view[end:]
-
-
-def _envelope(segment: bytes | memoryview, type_key: Any) -> dict[str, Any]:
-    return {_PICKLE_MARKER: base64.b64encode(segment).decode("ascii"), _TYPE_MARKER: type_key}
-
-
-def _refused_in(encoded: Any, policy: RestorePolicy) -> tuple[str, ...]:
-    refused: list[str] = []
-    for envelope in _envelopes(encoded):
-        if not policy.restorable(base64.b64decode(envelope[_PICKLE_MARKER]), str(envelope[_TYPE_MARKER])):
-            refused.extend(policy.refused_types(envelope))
-    return tuple(dict.fromkeys(refused))
-
-
-def _envelopes(encoded: Any) -> Iterator[Mapping[str, Any]]:
-    if isinstance(encoded, dict):
-        mapping = cast("dict[str, Any]", encoded)
-        if _PICKLE_MARKER in mapping:
-            yield mapping
-            return
-        encoded = list(mapping.values())
-    if isinstance(encoded, list):
-        children = cast("Sequence[Any]", encoded)
-        for child in children:
-            yield from _envelopes(child)
 
 
 def _unpicklable(value: Any) -> Iterator[str]:
@@ -352,6 +341,10 @@ def _proxies(value: Any) -> Iterator[str]:
         children = cast("Iterable[Any]", value.values() if isinstance(value, dict) else value)
         for child in children:
             yield from _proxies(child)
+
+
+def _unique(types: Iterable[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(types))
 
 
 def _type_name(value: Any) -> str:

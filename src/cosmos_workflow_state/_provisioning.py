@@ -63,7 +63,13 @@ async def open_container(
 
 def differences(properties: Mapping[str, Any]) -> tuple[str, ...]:
     """Return one sentence, remedy included, for each way in which a container is not as it must be."""
-    checks = (_partition_key_problem, _ttl_problem, _payload_index_problem, _missing_index_problem)
+    checks = (
+        _partition_key_problem,
+        _ttl_problem,
+        _index_mode_problem,
+        _payload_index_problem,
+        _missing_index_problem,
+    )
     return tuple(problem for check in checks if (problem := check(properties)) is not None)
 
 
@@ -121,6 +127,13 @@ def _ttl_problem(properties: Mapping[str, Any]) -> str | None:
     if found is None:
         return "its time to live is off, so no checkpoint could expire: set the default TTL to -1"
     return f"its default TTL is {found} seconds, which would expire what is still needed: set it to -1"
+
+
+def _index_mode_problem(properties: Mapping[str, Any]) -> str | None:
+    policy = properties.get("indexingPolicy", {})
+    if policy.get("indexingMode", "consistent") == "consistent" and policy.get("automatic", True):
+        return None
+    return "it does not index every save at once, so the latest checkpoint is not found: set indexing to consistent"
 
 
 def _payload_index_problem(properties: Mapping[str, Any]) -> str | None:

@@ -40,7 +40,7 @@ async def find(view: CheckpointView, checkpoint_id: str, meter: Meter) -> Item |
     workflow_name = view.workflow_name or hint
     if workflow_name is not None:
         item = await view.backend.gateway.read(full_key(view.tenant, workflow_name), item_id, meter)
-        if item is not None and _owns(view, item, checkpoint_id):
+        if item is not None and owns(view, item, checkpoint_id):
             return item
     # What was seen in a workflow may have moved to another; a view narrowed to one cannot see that.
     return None if view.workflow_name else await _find_in_tenant(view, item_id, checkpoint_id, meter)
@@ -55,8 +55,17 @@ async def in_order(view: CheckpointView, query: str, workflow_name: str, meter: 
     name = view.accept_workflow(workflow_name)
     parameters = _queries.in_scope(view.tenant, name, view.scope)
     async for item in view.backend.gateway.query(query, parameters, full_key(view.tenant, name), meter):
-        if _owns(view, item):
+        if owns(view, item):
             yield item
+
+
+def owns(view: CheckpointView, item: Item, checkpoint_id: str | None = None) -> bool:
+    """Check an item that was read: another's is an event for whoever watches, and reads as not there."""
+    expected = checkpoint_id is None or item.get("checkpoint_id") == checkpoint_id
+    if expected and belongs_to(item, view.tenant, view.scope):
+        return True
+    view.backend.logger.error(ISOLATION_VIOLATED, tenant_id=view.tenant.value, scope=view.scope.value)
+    return False
 
 
 def parse(view: CheckpointView, item: Item) -> StoredCheckpoint:
@@ -126,7 +135,7 @@ async def _find_in_tenant(view: CheckpointView, item_id: str, checkpoint_id: str
     items = view.backend.gateway.query(
         _queries.BY_ID, _queries.by_id(view.tenant, item_id), tenant_prefix(view.tenant), meter
     )
-    found = [item async for item in items if _owns(view, item, checkpoint_id)]
+    found = [item async for item in items if owns(view, item, checkpoint_id)]
     if len(found) > 1:
         workflows = ", ".join(sorted(repr(item.get("workflow_name")) for item in found))
         raise AmbiguousCheckpointError(
@@ -134,15 +143,6 @@ async def _find_in_tenant(view: CheckpointView, item_id: str, checkpoint_id: str
             **view.which(checkpoint_id=checkpoint_id),
         )
     return found[0] if found else None
-
-
-def _owns(view: CheckpointView, item: Item, checkpoint_id: str | None = None) -> bool:
-    """Check an item that was read: another's is an event for whoever watches, and reads as not there."""
-    asked = checkpoint_id is None or item.get("checkpoint_id") == checkpoint_id
-    if asked and belongs_to(item, view.tenant, view.scope):
-        return True
-    view.backend.logger.error(ISOLATION_VIOLATED, tenant_id=view.tenant.value, scope=view.scope.value)
-    return False
 
 
 def _undo(payload: EncodedPayload) -> bytes:

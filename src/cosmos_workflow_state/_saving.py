@@ -14,7 +14,7 @@ from ._identity import accept_checkpoint_id, full_key
 from ._logging import WORKFLOW_UNSTABLE_NAME, OperationFields
 from ._maf import FORMAT, header_of, serialize
 from ._ordering import SortKey, hybrid_time, time_of
-from ._reading import parse
+from ._reading import owns, parse
 from ._records import CheckpointHeader, CheckpointKey
 from ._threads import off_loop
 from ._view import CheckpointView
@@ -71,12 +71,12 @@ async def _write(view: CheckpointView, key: CheckpointKey, item: Item, meter: Me
         found = await gateway.read(full_key(key.tenant, key.workflow_name), item["id"], meter)
         if found is None:
             continue
-        there = parse(view, found)
-        if there.header.key != key:
+        if not owns(view, found, key.checkpoint_id):
             raise CheckpointCorruptError(
                 "the item with the id of this checkpoint is another's",
                 **view.which(key.workflow_name, key.checkpoint_id),
             )
+        there = parse(view, found)
         if there.payload.digest == item["payload"]["digest"]:
             return there.sort_key
         if await gateway.replace({**item, "sort_key": there.sort_key}, there.etag, meter):

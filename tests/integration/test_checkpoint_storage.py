@@ -269,3 +269,14 @@ def test_a_storage_is_true_and_says_what_it_is(factory: CosmosStateFactory) -> N
     assert repr(storage.scoped("s").for_workflow("w")) == (
         "TenantCheckpointStorage(tenant_id='contoso', scope='s', workflow_name='w')"
     )
+
+
+async def test_lists_of_several_pages(storage: TenantCheckpointStorage) -> None:
+    """A workflow with more than a page of checkpoints (4 MB of the service) lists them all, in order."""
+    noise = random.Random(7)
+    made = chain(12)
+    for one in made:
+        one.state["noise"] = noise.randbytes(400_000)
+        await storage.save(one)
+
+    assert await storage.list_checkpoints(workflow_name=WORKFLOW) == made

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 from collections.abc import MutableMapping
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,6 +14,7 @@ from azure.cosmos.aio import CosmosClient
 
 from cosmos_workflow_state import CosmosStateFactory, CosmosStateSettings, TenantState, errors
 from cosmos_workflow_state._embedded import open_embedded
+from support.faults import OvertakenTransport
 from support.states import WORKFLOW, checkpoint
 
 
@@ -189,3 +191,34 @@ async def test_a_container_of_another_shape_is_refused_and_left_alone() -> None:
             assert len(caught.value.problems) == 4
         assert await container.read() == before
     await account.close()
+
+
+async def test_two_processes_create_the_container_at_once(settings: CosmosStateSettings) -> None:
+    """Whoever loses the race to create goes on with what the other has created."""
+    account = await open_embedded(None)
+    transport = OvertakenTransport(account._engine)
+    async with (
+        CosmosClient(account.endpoint, account.key, transport=transport) as client,
+        CosmosStateFactory(settings, client=client) as factory,
+    ):
+        await factory.for_tenant("contoso").checkpoints.save(checkpoint("cp-1"))
+    await account.close()
+
+
+@pytest.mark.parametrize("content", [b"hello, I am a text file" * 100, b"SQLite format 3\0" + bytes(200)])
+async def test_a_file_that_is_no_state_file(tmp_path: Path, content: bytes) -> None:
+    """A file of somebody else's is refused by name and left exactly as it was."""
+    path = tmp_path / "notes.txt"
+    path.write_bytes(content)
+    async with CosmosStateFactory(CosmosStateSettings(endpoint=f"embedded:{path}", _env_file=None)) as factory:
+        with pytest.raises(errors.ProvisioningError, match=r"notes\.txt"):
+            await factory.for_tenant("contoso").checkpoints.load("cp-1")
+    assert path.read_bytes() == content
+
+
+async def test_a_state_file_in_a_directory_that_is_not_there(tmp_path: Path) -> None:
+    """A path that cannot be created is an error that shows the path."""
+    settings = CosmosStateSettings(endpoint=f"embedded:{tmp_path}/missing/state.db", _env_file=None)
+    async with CosmosStateFactory(settings) as factory:
+        with pytest.raises(errors.ProvisioningError, match=r"missing/state\.db"):
+            await factory.for_tenant("contoso").checkpoints.load("cp-1")

@@ -97,6 +97,8 @@ async def test_an_item_of_another_scope_reads_as_missing(
         assert await storage.get_latest(workflow_name=WORKFLOW) is None
         assert await storage.list_checkpoint_ids(workflow_name=WORKFLOW) == []
         assert await storage.delete("cp-1") is False
+        with pytest.raises(errors.CheckpointCorruptError, match="another's"):
+            await storage.save(checkpoint("cp-1"))
 
     violations = [event for event in events if event["event"] == "isolation.violated"]
     assert violations

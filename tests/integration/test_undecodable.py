@@ -132,3 +132,26 @@ async def test_a_payload_over_this_process_s_limit(file_settings: CosmosStateSet
         with pytest.raises(errors.CheckpointTooLargeError) as caught:
             await factory.for_tenant("contoso").checkpoints.load("cp-000")
         assert caught.value.limit == 10_000
+
+
+async def test_a_payload_format_of_a_later_version(file_settings: CosmosStateSettings) -> None:
+    """Bytes whose meaning this version does not know are corrupt to it, never guessed."""
+    async with CosmosStateFactory(file_settings) as factory:
+        storage = factory.for_tenant("contoso").checkpoints
+        await storage.save(chain(1)[0])
+        async with stored_items(file_settings) as items:
+            item = await items.read("contoso", "cp-000")
+            await items.overwrite("contoso", "cp-000", payload={**item["payload"], "format": "maf/2"})
+        with pytest.raises(errors.CheckpointCorruptError, match="format"):
+            await storage.load("cp-000")
+
+
+async def test_an_id_of_another_kind(file_settings: CosmosStateSettings) -> None:
+    """A listed item whose id is no text is corrupt."""
+    async with CosmosStateFactory(file_settings) as factory:
+        storage = factory.for_tenant("contoso").checkpoints
+        await storage.save(chain(1)[0])
+        async with stored_items(file_settings) as items:
+            await items.overwrite("contoso", "cp-000", checkpoint_id=7)
+        with pytest.raises(errors.CheckpointCorruptError):
+            await storage.list_checkpoint_ids(workflow_name=WORKFLOW)

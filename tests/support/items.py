@@ -23,7 +23,7 @@ class StoredItems:
         """Return an item."""
         return dict(await self._container.read_item(f"cp::{checkpoint_id}", partition_key=[tenant, WORKFLOW]))
 
-    async def overwrite(self, tenant: str, checkpoint_id: str, **fields: Any) -> None:
+    async def overwrite(self, tenant: str, checkpoint_id: str, /, **fields: Any) -> None:
         """Change fields of an item, its key included: the item moves then, and the old one stays away."""
         item = {**await self.read(tenant, checkpoint_id), **fields}
         await self._container.upsert_item(item)

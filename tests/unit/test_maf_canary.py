@@ -51,7 +51,6 @@ def test_private_names_are_exactly_these() -> None:
             "_RestrictedUnpickler",
             "_TYPE_MARKER",
             "_encode_pickle",
-            "decode_checkpoint_value",
             "encode_checkpoint_value",
         }
     }

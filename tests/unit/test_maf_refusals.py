@@ -178,12 +178,41 @@ def test_checked_segments_are_remembered_and_bounded(monkeypatch: pytest.MonkeyP
         return len(Recorder.unpickled)
 
     assert [unpicklings(), unpicklings()] == [1, 0]
-    mine.restorable(pickle.dumps(1), "builtins:int")
+    mine.check(pickle.dumps(1), "builtins:int")
     assert unpicklings() == 0
-    mine.restorable(pickle.dumps(2), "builtins:int")
-    mine.restorable(pickle.dumps(3), "builtins:int")
+    mine.check(pickle.dumps(2), "builtins:int")
+    mine.check(pickle.dumps(3), "builtins:int")
     assert unpicklings() == 1
-    assert not mine.restorable(pickle.dumps(Recorder()), name + "x")
+    with pytest.raises(RefusedTypesError):
+        mine.check(pickle.dumps(Recorder()), name + "x")
+
+
+class Shrinking:
+    """Takes something out of the dict it is in while it is pickled."""
+
+    def __init__(self, home: dict[str, object]) -> None:
+        self.home = home
+
+    def __reduce__(self) -> tuple[type[int], tuple[()]]:
+        """Shrink."""
+        self.home.pop("other", None)
+        return int, ()
+
+
+def test_state_that_changes_while_it_is_copied_is_refused() -> None:
+    """Pickling runs the state's own code; when that changes the state, there is no copy to speak of."""
+    home: dict[str, object] = {"other": 1}
+    home["shrinking"] = Shrinking(home)
+    with pytest.raises(RefusedTypesError, match="changes while"):
+        serialize(checkpoint_of(home), KEY, policy())
+
+
+def test_restoring_logs_nothing_of_the_content(caplog: pytest.LogCaptureFixture) -> None:
+    """What a class says of its content when it refuses to come back reaches no log, not even the debug log."""
+    caplog.set_level("DEBUG")
+    with pytest.raises(RefusedTypesError):
+        serialize(checkpoint_of(FailsToUnpickle(SECRET)), KEY, policy(name_of(FailsToUnpickle)))
+    assert SECRET not in caplog.text
 
 
 def test_header_of_a_checkpoint() -> None:

@@ -108,3 +108,10 @@ def test_default_container() -> None:
     )
     assert len(problems) == 4
     assert len(differences({})) == 4
+
+
+@pytest.mark.parametrize("changes", [{"indexingMode": "none"}, {"indexingMode": "lazy"}, {"automatic": False}])
+def test_index_that_does_not_keep_up(changes: dict[str, Any]) -> None:
+    """An index that is off, late or by request only would make the latest checkpoint disappear."""
+    (problem,) = differences(indexing(**changes))
+    assert "set indexing to consistent" in problem

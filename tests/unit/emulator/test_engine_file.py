@@ -22,6 +22,7 @@ from cosmos_workflow_state.emulator._engine._errors import (
     NewerSchemaError,
     StorageError,
 )
+from cosmos_workflow_state.emulator._engine._threads import Lane, write_together
 from cosmos_workflow_state.emulator._engine._transaction import Transaction, resource_id, resource_number
 
 
@@ -158,45 +159,75 @@ def test_opening_waits_for_others(path: Path, monkeypatch: pytest.MonkeyPatch) -
     Engine.open(path).close()
 
 
-def test_switch_to_the_log_waits_for_others(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_another_process_may_be_first(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who found an empty file, and got the lock after another process had filled it, leaves it as it is."""
+    real = _schema._is_ours
+    connection = sqlite3.connect(path, isolation_level=None)
+    answers: list[bool] = []
+
+    def overtaken(asking: sqlite3.Connection, asked: Path) -> bool:
+        answers.append(real(asking, asked))
+        if len(answers) == 1:
+            connection.execute("BEGIN")
+            _schema._create_tables(connection)
+            connection.execute("COMMIT")
+        return answers[-1]
+
+    monkeypatch.setattr(_schema, "_is_ours", overtaken)
+    _schema.prepare(path)
+    assert answers == [False, True]
+    assert connection.execute("SELECT count(*) FROM counters").fetchall() == [(1,)]
+    connection.close()
+
+
+@pytest.fixture
+def reader(path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[sqlite3.Connection]:
+    """Yield a connection that reads a file which is not in its log's mode yet; SQLite itself waits for nobody."""
+    Engine.open(path).close()
+    real = _schema._open
+
+    def impatient(opened: Path | None) -> sqlite3.Connection:
+        connection = real(opened)
+        connection.execute("PRAGMA busy_timeout = 0")
+        return connection
+
+    monkeypatch.setattr(_schema, "_open", impatient)
+    connection = sqlite3.connect(path, isolation_level=None)
+    connection.execute("PRAGMA journal_mode = DELETE")
+    connection.execute("BEGIN")
+    connection.execute("SELECT * FROM counters").fetchall()
+    yield connection
+    connection.close()
+
+
+def test_switch_to_the_log_waits(path: Path, reader: sqlite3.Connection, monkeypatch: pytest.MonkeyPatch) -> None:
     """A reader that is in the way when the file switches to its log is waited for."""
+    monkeypatch.setattr(_schema.time, "sleep", lambda _: reader.execute("COMMIT"))
     Engine.open(path).close()
-    reader = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
-    reader.execute("PRAGMA journal_mode = DELETE")
-    reader.execute("BEGIN")
-    reader.execute("SELECT * FROM counters").fetchall()
-    waiting = threading.Event()
-
-    def release(_: float) -> None:
-        if not waiting.is_set():
-            waiting.set()
-            reader.execute("COMMIT")
-
-    monkeypatch.setattr(_schema, "BUSY_TIMEOUT", 0.5)
-    monkeypatch.setattr(_schema.time, "sleep", release)
-    Engine.open(path).close()
-    reader.close()
-    assert waiting.is_set()
+    assert not reader.in_transaction
 
 
-async def test_waiting_writers_are_reported(path: Path, engine: Engine) -> None:
-    """When another process holds the file for too long, each waiting write fails with a busy error, nothing more."""
-    engine._writer.submit(lambda connection: None).result()
+def test_switch_to_the_log_gives_up(path: Path, reader: sqlite3.Connection, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A reader that stays in the way for too long is reported."""
+    monkeypatch.setattr(_schema, "BUSY_TIMEOUT", 0)
+    with pytest.raises(BusyError, match="another process"):
+        Engine.open(path)
+    assert reader.in_transaction
+
+
+async def test_waiting_writers_are_reported(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """When another process holds the file for too long a write fails with a busy error; reads go on."""
+    monkeypatch.setattr(_schema, "BUSY_TIMEOUT", 0.05)
+    engine = Engine.open(path)
     holder = sqlite3.connect(path, isolation_level=None)
     holder.execute("BEGIN IMMEDIATE")
-    impatient = Engine.open(path)
-    impatient.close()
-    connection = _schema.connect(path)
-    connection.execute("PRAGMA busy_timeout = 20")
-    with pytest.raises(sqlite3.OperationalError) as caught:
-        connection.execute("BEGIN IMMEDIATE")
-    connection.close()
-    from cosmos_workflow_state.emulator._engine._threads import as_engine_error
-
-    assert isinstance(as_engine_error(caught.value), BusyError)
+    with pytest.raises(BusyError):
+        await engine.write(create_database, "db")
+    assert await engine.read(names) == []
     holder.execute("COMMIT")
     holder.close()
-    assert await engine.read(names) == []
+    await engine.write(create_database, "db")
+    engine.close()
 
 
 @pytest.mark.parametrize("in_memory", [True, False])
@@ -229,25 +260,17 @@ async def test_a_broken_transaction_fails_all_of_its_group(engine: Engine) -> No
     assert await engine.read(names) == ["db"]
 
 
-async def test_failing_commit_fails_the_writes(engine: Engine) -> None:
+def test_failing_commit_fails_the_writes() -> None:
     """When the commit itself fails, the write fails and nothing of it remains."""
-
-    def poisons(transaction: Transaction) -> None:
-        create_database(transaction, "lost")
-        transaction.connection.execute("CREATE TABLE parent (a PRIMARY KEY)")
-        transaction.connection.execute("CREATE TABLE child (a REFERENCES parent DEFERRABLE INITIALLY DEFERRED)")
-        transaction.connection.execute("INSERT INTO child VALUES (1)")
-
-    await engine.write(lambda transaction: None)
-    engine._writer.submit(lambda connection: None).result()
-
-    def watch(connection: sqlite3.Connection) -> None:
-        connection.execute("PRAGMA defer_foreign_keys = ON")
-
-    engine._writer.submit(watch).result()
-    with pytest.raises(StorageError):
-        await engine.write(lambda transaction: transaction.connection.execute("INSERT INTO nowhere VALUES (1)"))
-    assert await engine.read(names) == []
+    connection = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
+    connection.execute("PRAGMA foreign_keys = ON")
+    connection.execute("CREATE TABLE parent (a PRIMARY KEY)")
+    connection.execute("CREATE TABLE child (a REFERENCES parent DEFERRABLE INITIALLY DEFERRED)")
+    lane = Lane("test", [connection], write_together, 8)
+    with pytest.raises(StorageError, match="FOREIGN KEY"):
+        lane.submit(lambda each: each.execute("INSERT INTO child VALUES (1)").rowcount).result()
+    assert lane.submit(lambda each: each.execute("SELECT * FROM child").fetchall()).result() == []
+    lane.close()
 
 
 async def test_errors_of_reads_reach_the_caller(engine: Engine) -> None:
@@ -302,6 +325,18 @@ async def test_closing_finishes_what_waits(path: Path) -> None:
         await engine.read(names)
     with pytest.raises(EngineClosedError):
         await engine.write(create_database, "late")
+
+
+def test_jobs_before_the_end_are_done() -> None:
+    """A lane whose end is queued behind jobs does these first, then ends."""
+    lane = Lane("test", [sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)], write_together, 8)
+    release = threading.Event()
+    lane.submit(lambda _: release.wait(10))
+    late = lane.submit(lambda _: "done")
+    lane._queue.put(None)
+    release.set()
+    assert late.result(10) == "done"
+    lane.close()
 
 
 async def test_several_loops_may_use_one_engine(engine: Engine) -> None:

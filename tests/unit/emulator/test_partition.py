@@ -20,6 +20,7 @@ from cosmos_workflow_state.emulator._partition import (
     murmur3_32,
     murmur3_128,
 )
+from support.strategies import quick
 
 TWO_LEVELS = PartitionKey((("tenant",), ("workflow",)), Kind.MULTI_HASH, 2)
 SINGLE = PartitionKey((("tenant",),), Kind.HASH, 2)
@@ -59,18 +60,21 @@ def test_single_vector() -> None:
     assert SINGLE.effective(["a"]).hex().upper() == "3A5381E1114EB8D3FCC90795045B49B7"
 
 
+@quick
 @given(COMPONENTS, COMPONENTS)
 def test_hierarchical_keys_hash_as_in_the_client(first: Component, second: Component) -> None:
     """Any two levels hash as the client computes them for the ranges it asks for."""
     assert TWO_LEVELS.effective([first, second]) == in_client(ClientKey(["/a", "/b"]), [first, second])
 
 
+@quick
 @given(COMPONENTS)
 def test_single_keys_hash_as_in_the_client(component: Component) -> None:
     """Any single key of version 2 hashes as the client computes it."""
     assert SINGLE.effective([component]) == in_client(ClientKey("/a"), component)
 
 
+@quick
 @given(st.one_of(TEXTS, st.text("aé漢😀", min_size=20, max_size=140), st.floats(0, 1e300), st.booleans()))
 def test_version_1_keys_hash_as_in_the_client(component: Component) -> None:
     """Any single key of version 1, long texts and numbers included, is what the client computes."""
@@ -99,6 +103,7 @@ def test_murmur3_128_vectors() -> None:
     assert murmur3_128(b"The quick brown fox jumps over the lazy dog").hex() == "6c1b07bc7bbc4be347939ac4a93c437a"
 
 
+@quick
 @given(st.lists(COMPONENTS, max_size=3), st.lists(COMPONENTS, max_size=3))
 def test_encoding_is_injective(first: list[Component], second: list[Component]) -> None:
     """Two keys have the same encoding only if they are the same, type by type."""

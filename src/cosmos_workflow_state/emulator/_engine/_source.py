@@ -100,14 +100,14 @@ class ContainerSource:
             sign = "<" if seek.descending else ">"
             # The first comparison says nothing new, but lets SQLite start there.
             where.add(f"{where.term} {sign}= ?", behind[0])
-            where.add(f"(term, epk, item) {sign} (?, ?, ?)", *behind)
+            where.add(f"({where.term}, epk, item) {sign} (?, ?, ?)", *behind)
         yield from self.transaction.connection.execute(
             sql(
                 "SELECT term, epk, item FROM terms",
                 where.index,
                 "WHERE",
                 where.text,
-                f"ORDER BY term {direction}, epk {direction}, item {direction}",
+                f"ORDER BY {where.term} {direction}, epk {direction}, item {direction}",
             ),
             where.values,
         )
@@ -126,6 +126,7 @@ class ContainerSource:
             where.index = "INDEXED BY terms_across_keys"
             where.add("epk >= ? AND epk < ?", self.keys.start, self.keys.end)
         else:
+            # With the sign, SQLite does not take the index across keys for its order, nor for the bounds.
             where.term = "+term"
             where.add("epk >= ? AND epk < ?", self.keys.start, self.keys.end)
         for bound, sign in ((seek.low, ">"), (seek.high, "<")):

@@ -169,8 +169,7 @@ def _attempt(connection: sqlite3.Connection, job: _Job) -> tuple[Any, BaseExcept
         if not connection.in_transaction:
             raise
         connection.execute("ROLLBACK TO job")
+        connection.execute("RELEASE job")
         return None, error
-    finally:
-        if connection.in_transaction:
-            connection.execute("RELEASE job")
+    connection.execute("RELEASE job")
     return result, None
