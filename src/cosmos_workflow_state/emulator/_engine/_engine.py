@@ -10,11 +10,11 @@ import sqlite3
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Concatenate, Final, ParamSpec, TypeVar
+from typing import Any, Concatenate, Final, ParamSpec, TypeVar
 
 from cosmos_workflow_state.emulator._engine._expiry import remove_expired
 from cosmos_workflow_state.emulator._engine._schema import connect, prepare
-from cosmos_workflow_state.emulator._engine._threads import Lane, read_alone, write_together
+from cosmos_workflow_state.emulator._engine._threads import Lane, Outcome, read_alone, write_together
 from cosmos_workflow_state.emulator._engine._transaction import Transaction
 
 __all__ = ["Clock", "Engine"]
@@ -91,7 +91,8 @@ class Engine:
         def run(connection: sqlite3.Connection) -> T:
             return work(self._transaction(connection), *args, **kwargs)
 
-        return await asyncio.wrap_future(self._reader.submit(run))
+        result: T = _raised_or_returned(await asyncio.wrap_future(self._reader.submit(run)))
+        return result
 
     async def write(self, work: Callable[Concatenate[Transaction, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Run a function on the writing thread; what it wrote is on the disk when this returns.
@@ -117,7 +118,8 @@ class Engine:
             remove_expired(transaction)
             return result
 
-        return await asyncio.wrap_future(self._writer.submit(run))
+        result: T = _raised_or_returned(await asyncio.wrap_future(self._writer.submit(run)))
+        return result
 
     def close(self) -> None:
         """Finish what is under way and close the file; a second call does nothing. Blocks."""
@@ -126,3 +128,10 @@ class Engine:
 
     def _transaction(self, connection: sqlite3.Connection) -> Transaction:
         return Transaction(connection, int(self._clock()))
+
+
+def _raised_or_returned(outcome: Outcome) -> Any:
+    result, problem = outcome
+    if problem is not None:
+        raise problem
+    return result
