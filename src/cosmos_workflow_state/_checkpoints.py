@@ -23,7 +23,7 @@ from ._reading import find, in_order, note, parse, restore, restore_or_skip
 from ._records import StoredCheckpoint
 from ._saving import save
 from ._view import CheckpointView
-from .errors import CheckpointNotFoundError
+from .errors import CheckpointNotFoundError, CheckpointNotRestorableError
 
 
 class TenantCheckpointStorage:
@@ -103,6 +103,10 @@ class TenantCheckpointStorage:
             CheckpointCorruptError: What is stored under its id cannot be read, so it is not replaced.
             ServiceError: The service refused, throttled or could not be reached.
         """
+        if not isinstance(checkpoint, WorkflowCheckpoint):  # pyright: ignore[reportUnnecessaryIsInstance] - untyped callers
+            raise CheckpointNotRestorableError(
+                f"checkpoint must be a WorkflowCheckpoint, not {type(checkpoint).__name__}", **self._view.which()
+            )
         meter = Meter()
         which: dict[str, Scalar] = {
             "workflow_name": checkpoint.workflow_name,

@@ -9,6 +9,7 @@ import asyncio
 import warnings
 from contextlib import AsyncExitStack
 from importlib.metadata import version
+from pathlib import Path
 from typing import Any, Final
 
 from azure.core.credentials_async import AsyncTokenCredential
@@ -137,7 +138,21 @@ class CosmosConnection:
         return CosmosClient(account.endpoint, account.key, transport=account.transport(), **CLIENT_OPTIONS)
 
     async def _open_embedded(self) -> EmbeddedAccount:
+        path = self._settings.embedded_path
         try:
-            return await open_embedded(self._settings.embedded_path)
+            return await open_embedded(path)
         except (EngineError, OSError) as error:
-            raise ProvisioningError(f"the state file of the embedded engine cannot be opened: {error}") from error
+            fault = str(error) if path is None else _fault_of(path, error)
+            raise ProvisioningError(
+                f"the state file that COSMOS_WORKFLOW_STATE_ENDPOINT names cannot be opened: {fault}; it takes a path "
+                "in a directory that exists and that this user may write to, for example embedded:state.db"
+            ) from error
+
+
+def _fault_of(path: Path, error: Exception) -> str:
+    where = path.absolute()
+    if not where.parent.is_dir():
+        return f"{where}: its directory does not exist"
+    if where.is_dir():
+        return f"{where}: it is a directory"
+    return f"{where}: {error}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from inspect import iscoroutinefunction
 from types import TracebackType
 from typing import Self
 
@@ -59,7 +60,9 @@ class CosmosStateFactory:
 
         Raises:
             SettingsError: The settings are read here and one is wrong or missing.
+            TypeError: An argument is of another kind.
         """
+        _check_kinds(settings, client, credential)
         self._settings = CosmosStateSettings() if settings is None else settings
         logger = get_logger()
         self._connection = CosmosConnection(self._settings, logger, client=client, credential=credential)
@@ -113,3 +116,15 @@ class CosmosStateFactory:
             Exception: What closing the client raised.
         """
         await self._connection.close()
+
+
+def _check_kinds(settings: object, client: object, credential: object) -> None:
+    if not isinstance(settings, CosmosStateSettings | None):
+        raise TypeError(f"settings must be CosmosStateSettings, not {type(settings).__name__}")
+    if not isinstance(client, CosmosClient | None):
+        raise TypeError(f"client must be azure.cosmos.aio.CosmosClient, not {type(client).__name__}")
+    if credential is not None and not iscoroutinefunction(getattr(credential, "get_token", None)):
+        raise TypeError(
+            "credential must be an asynchronous token credential, as those of azure.identity.aio are, "
+            f"not {type(credential).__name__}"
+        )

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any, Final, Protocol, TypeVar, cast
 
 from azure.core import MatchConditions
-from azure.core.exceptions import AzureError
+from azure.core.exceptions import AzureError, ClientAuthenticationError
 from azure.cosmos.aio import ContainerProxy
 from azure.cosmos.exceptions import CosmosHttpResponseError
 
@@ -225,9 +225,12 @@ def translated(meter: Meter | None = None) -> Generator[None]:
 
 
 def _translation(error: AzureError) -> CosmosStateError:
+    if isinstance(error, ClientAuthenticationError):
+        return AccessDeniedError(f"the credential gave no token ({type(error).__name__})")
     if not isinstance(error, CosmosHttpResponseError):
         return ServiceUnavailableError(
-            f"the service could not be reached ({type(error).__name__})", outcome_unknown=True
+            f"the service could not be reached ({type(error).__name__}); is COSMOS_WORKFLOW_STATE_ENDPOINT right?",
+            outcome_unknown=True,
         )
     status, sub_status = error.status_code, cast("int | None", cast("Any", error).sub_status)
     headers = _headers(error)

@@ -54,7 +54,7 @@ class TenantRule:
         if len(text) > self.max_length or self.pattern.fullmatch(text) is None:
             raise InvalidIdentifierError(
                 f"tenant_id ({len(text)} characters) is refused: it must match {self.pattern.pattern!r} as a whole "
-                f"and have at most {self.max_length} characters"
+                f"and have at most {self.max_length} characters (settings tenant_id_pattern, tenant_id_max_length)"
             )
         if len(text.encode()) > MAX_NAME_BYTES:
             raise InvalidIdentifierError(f"tenant_id must have at most {MAX_NAME_BYTES} UTF-8 bytes")

@@ -48,6 +48,16 @@ _KEY_TYPES: Final = frozenset({int, float, bool, type(None), bytes, str})
 _FIELDS: Final = frozenset(field.name for field in fields(WorkflowCheckpoint))
 _JSON_TYPES: Final = (dict, list, str, int, float, type(None))
 
+_NOT_ALLOWED: Final = (
+    "the state holds types that loading refuses; register them with register_checkpoint_type or list them in "
+    "COSMOS_WORKFLOW_STATE_ALLOWED_CHECKPOINT_TYPES"
+)
+_NOT_HERE: Final = (
+    "the state holds types that this process does not have; define them in a module that every process can import, "
+    "a class of __main__ exists only in its own script"
+)
+_COMES_BACK_WRONG: Final = "the state holds values that do not come back from their pickle as what they were"
+
 
 class RestorePolicy:
     """Which types a checkpoint may bring back, and the segments already known to come back.
@@ -90,10 +100,9 @@ class RestorePolicy:
         except RecursionError:
             raise
         except Exception:  # noqa: BLE001 - unpickling runs code of the state's types, which may raise anything
-            types = tuple(unpickler.refused) or (type_key,)
-            raise RefusedTypesError("loading would refuse", types) from None
+            raise unpickler.refusal(type_key) from None
         if _type_name(value) != type_key:
-            raise RefusedTypesError("loading would refuse", (type_key,))
+            raise RefusedTypesError(_COMES_BACK_WRONG, (type_key,))
         return value
 
     def _remember(self, digest: bytes) -> None:
@@ -103,18 +112,29 @@ class RestorePolicy:
 
 
 class _RecordingUnpickler(_RestrictedUnpickler):
-    """The framework's unpickler, which also says what it refused."""
+    """The framework's unpickler, which also says what it refused and what it did not find."""
 
     def __init__(self, data: bytes, allowed_types: frozenset[str]) -> None:
         super().__init__(data, allowed_types)
-        self.refused: list[str] = []
+        self._refused: list[str] = []
+        self._missing: list[str] = []
 
     def find_class(self, module: str, name: str) -> Any:
         try:
             return super().find_class(module, name)
         except pickle.UnpicklingError:
-            self.refused.append(f"{module}:{name}")
+            self._refused.append(f"{module}:{name}")
             raise
+        except (ImportError, AttributeError):
+            self._missing.append(f"{module}:{name}")
+            raise
+
+    def refusal(self, type_key: str) -> RefusedTypesError:
+        if self._refused:
+            return RefusedTypesError(_NOT_ALLOWED, tuple(self._refused))
+        if self._missing:
+            return RefusedTypesError(_NOT_HERE, tuple(self._missing))
+        return RefusedTypesError(_COMES_BACK_WRONG, (type_key,))
 
 
 def header_of(checkpoint: WorkflowCheckpoint, key: CheckpointKey) -> CheckpointHeader:
@@ -185,11 +205,7 @@ def _lifted(live: dict[str, Any], policy: RestorePolicy) -> tuple[Any, list[byte
     except ValueError:
         raise RefusedTypesError("the state changes while it is copied") from None
     if lift.refused:
-        raise RefusedTypesError(
-            "the state holds types that loading would refuse; register them with register_checkpoint_type or "
-            "list them in COSMOS_WORKFLOW_STATE_ALLOWED_CHECKPOINT_TYPES",
-            _unique(lift.refused),
-        )
+        raise _joined(lift.refused)
     return skeleton, lift.segments
 
 
@@ -204,7 +220,7 @@ def _known_fields(raw: bytes, key: CheckpointKey, policy: RestorePolicy) -> dict
     values = {name: reader.walk(value, wanted=name in _FIELDS) for name, value in skeleton.items()}
     reader.expect_end()
     if reader.refused:
-        raise RefusedTypesError("a stored value cannot be restored", _unique(reader.refused))
+        raise _joined(reader.refused)
     return {name: value for name, value in values.items() if name in _FIELDS}
 
 
@@ -214,7 +230,7 @@ class _Lift:
     def __init__(self, policy: RestorePolicy) -> None:
         self._policy = policy
         self.segments: list[bytes] = []
-        self.refused: list[str] = []
+        self.refused: list[RefusedTypesError] = []
 
     def walk(self, live: Any, encoded: Any, depth: int) -> Any:
         if not isinstance(encoded, (dict, list)):
@@ -229,7 +245,7 @@ class _Lift:
             try:
                 return self._lift(mapping)
             except RefusedTypesError as error:
-                self.refused.extend(error.types)
+                self.refused.append(error)
                 return None
         if any(type(name) is not str for name in live):
             whole = self._whole(live)
@@ -263,7 +279,7 @@ class _SegmentReader:
         self._segments = segments
         self._policy = policy
         self._position = 0
-        self.refused: list[str] = []
+        self.refused: list[RefusedTypesError] = []
 
     def walk(self, value: Any, *, wanted: bool) -> Any:
         if isinstance(value, dict):
@@ -285,7 +301,7 @@ class _SegmentReader:
         try:
             return self._policy.restore(segment, type_key)
         except RefusedTypesError as error:
-            self.refused.extend(error.types)
+            self.refused.append(error)
             return None
 
     def _take(self, length: Any) -> bytes:
@@ -341,6 +357,12 @@ def _proxies(value: Any) -> Iterator[str]:
         children = cast("Iterable[Any]", value.values() if isinstance(value, dict) else value)
         for child in children:
             yield from _proxies(child)
+
+
+def _joined(refusals: Sequence[RefusedTypesError]) -> RefusedTypesError:
+    """Return one refusal with all types that are refused for the reason of the first."""
+    reason = str(refusals[0])
+    return RefusedTypesError(reason, _unique(name for each in refusals if str(each) == reason for name in each.types))
 
 
 def _unique(types: Iterable[str]) -> tuple[str, ...]:

@@ -237,6 +237,12 @@ async def test_an_unregistered_class_is_refused_by_save(storage: TenantCheckpoin
     assert await storage.list_checkpoint_ids(workflow_name=WORKFLOW) == []
 
 
+async def test_what_is_no_checkpoint_is_refused(storage: TenantCheckpointStorage) -> None:
+    """An untyped caller's mistake is named."""
+    with pytest.raises(errors.CheckpointNotRestorableError, match="must be a WorkflowCheckpoint, not dict"):
+        await storage.save({"workflow_name": WORKFLOW})  # type: ignore[arg-type]
+
+
 async def test_too_large_is_refused_with_both_sizes(settings: CosmosStateSettings) -> None:
     """Over the limit of an item, and over the setting, are typed errors and nothing is written."""
     small = settings.model_copy(update={"max_payload_bytes": 10_000})

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
+import gc
 from collections.abc import MutableMapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import pytest
+from azure.core.credentials import AccessToken
 from azure.cosmos import PartitionKey
 from azure.cosmos.aio import CosmosClient
+from azure.identity import ClientSecretCredential as SynchronousClientSecret
+from azure.identity import CredentialUnavailableError
 
 from cosmos_workflow_state import CosmosStateFactory, CosmosStateSettings, TenantState, errors
 from cosmos_workflow_state._embedded import open_embedded
@@ -87,15 +91,67 @@ def test_another_event_loop_is_refused(settings: CosmosStateSettings) -> None:
         second.run(misuse())
 
 
+def _forget(held: list[CosmosStateFactory]) -> None:
+    """Drop the last reference; the client's retry policy keeps errors with their frames until a collection."""
+    held.clear()
+    gc.collect()
+
+
 async def test_a_factory_left_open_warns(settings: CosmosStateSettings) -> None:
     """Demand 22: forgetting to close is a ResourceWarning."""
     factory = CosmosStateFactory(settings)
     await factory.for_tenant("contoso").checkpoints.save(checkpoint("cp-1"))
     opened = factory._connection._opened
+    held = [factory]
+    del factory
     with pytest.warns(ResourceWarning, match="left open"):
-        del factory
+        _forget(held)
     assert opened is not None
     await opened.aclose()
+
+
+class _NoToken:
+    """A token credential of somebody who is not logged in anywhere."""
+
+    async def get_token(self, *_scopes: str, **_options: Any) -> AccessToken:
+        raise CredentialUnavailableError("not logged in")
+
+    async def close(self) -> None:
+        """Do nothing."""
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_error: object) -> None:
+        """Do nothing."""
+
+
+async def test_a_credential_without_a_token_is_no_outage() -> None:
+    """Not logged in is not "unreachable": nothing is repeated, and the message is about the credential."""
+    settings = CosmosStateSettings(endpoint="https://localhost:9/", _env_file=None)
+    async with CosmosStateFactory(settings, credential=_NoToken()) as factory:
+        with pytest.raises(errors.AccessDeniedError, match="the credential gave no token") as caught:
+            await factory.for_tenant("contoso").checkpoints.load("cp-1")
+        assert not caught.value.retryable
+
+
+@pytest.mark.parametrize(
+    ("arguments", "name"),
+    [
+        ({"settings": "embedded:"}, "settings must be CosmosStateSettings, not str"),
+        ({"client": "https://x"}, "client must be azure.cosmos.aio.CosmosClient, not str"),
+        ({"credential": "a2V5"}, "credential must be an asynchronous token credential, .* not str"),
+        (
+            {"credential": SynchronousClientSecret("t", "c", "s")},
+            "credential must be an asynchronous token credential.*azure.identity.aio",
+        ),
+    ],
+    ids=["settings", "client", "credential", "synchronous credential"],
+)
+def test_arguments_of_another_kind(settings: CosmosStateSettings, arguments: dict[str, Any], name: str) -> None:
+    """A wrong argument is named when the factory is built, not when a customer's request comes in."""
+    with pytest.raises(TypeError, match=name):
+        CosmosStateFactory(**{"settings": settings, **arguments})
 
 
 async def test_a_given_client_is_used_and_not_closed(settings: CosmosStateSettings) -> None:
@@ -220,5 +276,13 @@ async def test_a_state_file_in_a_directory_that_is_not_there(tmp_path: Path) -> 
     """A path that cannot be created is an error that shows the path."""
     settings = CosmosStateSettings(endpoint=f"embedded:{tmp_path}/missing/state.db", _env_file=None)
     async with CosmosStateFactory(settings) as factory:
-        with pytest.raises(errors.ProvisioningError, match=r"missing/state\.db"):
+        with pytest.raises(errors.ProvisioningError, match=r"missing/state\.db.*its directory does not exist"):
+            await factory.for_tenant("contoso").checkpoints.load("cp-1")
+
+
+async def test_a_state_file_that_is_a_directory(tmp_path: Path) -> None:
+    """The error names the setting, the path and what is wrong with it."""
+    settings = CosmosStateSettings(endpoint=f"embedded:{tmp_path}", _env_file=None)
+    async with CosmosStateFactory(settings) as factory:
+        with pytest.raises(errors.ProvisioningError, match=r"COSMOS_WORKFLOW_STATE_ENDPOINT.*it is a directory"):
             await factory.for_tenant("contoso").checkpoints.load("cp-1")

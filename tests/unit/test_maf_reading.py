@@ -145,7 +145,7 @@ def test_envelope_of_another_type_is_refused(part: str) -> None:
             del envelope["__type__"]
 
     raw = with_head(serialize(checkpoint_of((1, 2)), KEY, policy()), change)
-    with pytest.raises(RefusedTypesError, match="cannot be restored"):
+    with pytest.raises(RefusedTypesError, match="do not come back"):
         deserialize(raw, KEY, policy())
 
 
@@ -196,3 +196,16 @@ def test_no_flipped_byte_of_the_head_makes_another_checkpoint() -> None:
             survived += 1
             assert (found.workflow_name, found.checkpoint_id) == (KEY.workflow_name, KEY.checkpoint_id)
     assert survived < head_end * 8  # what survives is a changed value, which the codec's digest catches
+
+
+@pytest.mark.parametrize("name", ["__main__:Gone", "no_such_module:Gone"])
+def test_type_that_this_process_has_not_got(name: str) -> None:
+    """An allowed class that is not found here is named as missing, not as refused, and not as the type around it."""
+    module, qualname = name.split(":")
+    segment = b"\x80\x04\x8c" + bytes([len(module)]) + module.encode()
+    segment += b"\x8c" + bytes([len(qualname)]) + qualname.encode() + b"\x93)\x81."
+    head, _ = split(serialize(checkpoint_of(1), KEY, policy()))
+    head["skeleton"]["state"]["value"] = {"__pickled__": len(segment), "__type__": "builtins:tuple"}
+    with pytest.raises(RefusedTypesError, match="does not have") as caught:
+        deserialize(join(head, segment), KEY, policy(name))
+    assert caught.value.types == (name,)

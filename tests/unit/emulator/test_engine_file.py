@@ -200,6 +200,14 @@ def reader(path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[sqlite3.Conn
     connection.close()
 
 
+def test_file_behind_a_link_is_private(tmp_path: Path) -> None:
+    """What a dangling link points at is created with mode 0600, as a plain path would be."""
+    link, target = tmp_path / "link.db", tmp_path / "target.db"
+    link.symlink_to(target)
+    Engine.open(link).close()
+    assert stat.S_IMODE(target.stat().st_mode) == 0o600
+
+
 def test_switch_to_the_log_waits(path: Path, reader: sqlite3.Connection, monkeypatch: pytest.MonkeyPatch) -> None:
     """A reader that is in the way when the file switches to its log is waited for."""
     monkeypatch.setattr(_schema.time, "sleep", lambda _: reader.execute("COMMIT"))

@@ -132,6 +132,10 @@ class Engine:
 
 def _raised_or_returned(outcome: Outcome) -> Any:
     result, problem = outcome
-    if problem is not None:
-        raise problem
+    try:
+        if problem is not None:
+            raise problem
+    finally:
+        # An error holds the frames it went through: one of these must not hold the error.
+        del problem, outcome
     return result

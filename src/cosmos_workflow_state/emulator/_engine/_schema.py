@@ -107,7 +107,8 @@ def connect(path: Path | None) -> sqlite3.Connection:
 
 def _create_private(path: Path) -> None:
     with contextlib.suppress(FileExistsError):
-        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
+        # What a link points at is created, too, and must be as private.
+        os.close(os.open(path.resolve(), os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
 
 
 def _open(path: Path | None) -> sqlite3.Connection:
