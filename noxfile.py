@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import tarfile
 from pathlib import Path
 
 import nox
@@ -15,7 +16,17 @@ import nox
 nox.needs_version = ">=2025.5"
 nox.options.error_on_external_run = True
 # The order is by how soon a session says no.
-nox.options.sessions = ["lint", "types", "unit", "integration", "samples", "coverage", "package"]
+nox.options.sessions = [
+    "lint",
+    "types",
+    "unit",
+    "integration",
+    "samples",
+    "coverage",
+    "against_emulator",
+    "package",
+    "peer_suite",
+]
 
 ROOT = Path(__file__).parent
 PROJECT = nox.project.load_toml("pyproject.toml")
@@ -71,6 +82,26 @@ def integration(session: nox.Session) -> None:
 
 
 @nox.session
+@nox.parametrize("how", ["http", "https"])
+def against_emulator(session: nox.Session, how: str) -> None:
+    """Run the same tests through the real client into the emulator, by key over HTTP and by token over TLS."""
+    session.install("-e", ".[emulator]", *_group("test"))
+    command = ("pytest", "tests/integration", f"--ignore={SAMPLE_TESTS}", f"--against={how}")
+    session.run(*command, *session.posargs, env=NO_SETTINGS)
+
+
+@nox.session
+def peer_suite(session: nox.Session) -> None:
+    """Run tests of azure-cosmos itself against the emulator, and hold the outcome against the checked-in ledger.
+
+    The tests are those of the source distribution of the installed version; it is downloaded, and nothing of it kept.
+    Arguments are names of test modules: ``nox -s peer_suite -- test_ttl``.
+    """
+    session.install("-e", ".[emulator]", *_group("test"))
+    session.run("python", "tests/peer_suite/run.py", str(_peer_source(session)), *session.posargs, env=NO_SETTINGS)
+
+
+@nox.session
 def samples(session: nox.Session) -> None:
     """Run the samples, in processes of their own."""
     _pytest(session, SAMPLE_TESTS)
@@ -102,6 +133,21 @@ def package(session: nox.Session) -> None:
 
 def _group(name: str) -> tuple[str, ...]:
     return nox.project.dependency_groups(PROJECT, name)
+
+
+def _peer_source(session: nox.Session) -> Path:
+    """Download the source distribution of the azure-cosmos that is installed, and unpack it."""
+    tell = "from importlib.metadata import version; print(version('azure-cosmos'))"
+    version = str(session.run("python", "-c", tell, silent=True)).strip()
+    folder = Path(session.create_tmp()) / f"azure-cosmos-{version}"
+    shutil.rmtree(folder, ignore_errors=True)
+    source = ("--no-deps", "--no-binary=azure-cosmos", f"azure-cosmos=={version}")
+    session.run("python", "-m", "pip", "download", "--quiet", f"--dest={folder}", *source)
+    (archive,) = folder.glob("*.tar.gz")
+    with tarfile.open(archive) as files:
+        files.extractall(folder, filter="data")
+    (unpacked,) = (found for found in folder.iterdir() if found.is_dir())
+    return unpacked
 
 
 def _python(session: nox.Session) -> str:

@@ -1,35 +1,88 @@
-"""Fixtures of the integration tests: factories on the embedded engine, in memory and on a file."""
+"""Fixtures of the integration tests: settings, factories and clients of what ``--against`` names.
+
+Without that option it is the embedded engine, in memory or on a file; tests that need just that one do not use these.
+"""
 
 from __future__ import annotations
 
+import os
 from collections.abc import AsyncIterator, Iterator, MutableMapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 import structlog
+from azure.cosmos.aio import CosmosClient
 from structlog.testing import LogCapture
 
 from cosmos_workflow_state import CosmosStateFactory, CosmosStateSettings
 from support.states import ALLOWED_TYPES
+from support.targets import ACCOUNT, EMBEDDED, Target, client_of, emulator_target, factory_of
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out what is the same against everything, unless it is the turn of the embedded engine."""
+    if config.getoption("--against") == EMBEDDED:
+        return
+    here = Path(__file__).parent
+    same = [item for item in items if here in item.path.parents and "target" not in _fixtures(item)]
+    config.hook.pytest_deselected(items=same)
+    items[:] = [item for item in items if item not in same]
+
+
+def _fixtures(item: pytest.Item) -> list[str]:
+    return item.fixturenames if isinstance(item, pytest.Function) else []
+
+
+@pytest.fixture(scope="session")
+def target(request: pytest.FixtureRequest) -> Iterator[Target | None]:
+    """Yield what listens; None for the embedded engine, of which each test has one of its own."""
+    how: str = request.config.getoption("--against")
+    if how == EMBEDDED:
+        yield None
+    elif how == ACCOUNT:
+        found = _account()
+        yield found
+        found.remove()
+    else:
+        with emulator_target(how) as found:
+            yield found
+
+
+def _account() -> Target:
+    endpoint, key = (os.environ.get(f"TEST_COSMOS_{name}", "") for name in ("ENDPOINT", "KEY"))
+    if not (endpoint and key):
+        pytest.skip("--against account needs TEST_COSMOS_ENDPOINT and TEST_COSMOS_KEY in the environment")
+    return Target(endpoint, key)
 
 
 @pytest.fixture
-def settings() -> CosmosStateSettings:
-    """Return the settings of an engine in memory that may restore the test types."""
+def settings(target: Target | None) -> CosmosStateSettings:
+    """Return settings that may restore the test types; of an engine in memory, or of a container of the test's own."""
+    if target is not None:
+        return target.settings()
     return CosmosStateSettings(endpoint="embedded:", allowed_checkpoint_types=ALLOWED_TYPES)
 
 
 @pytest.fixture
-def file_settings(tmp_path: Path) -> CosmosStateSettings:
-    """Return the settings of an engine on a file that may restore the test types."""
+def file_settings(target: Target | None, tmp_path: Path) -> CosmosStateSettings:
+    """Return settings under which a second factory finds what a first one stored; of an engine on a file."""
+    if target is not None:
+        return target.settings()
     return CosmosStateSettings(endpoint=f"embedded:{tmp_path / 'state.db'}", allowed_checkpoint_types=ALLOWED_TYPES)
 
 
 @pytest.fixture
 async def factory(settings: CosmosStateSettings) -> AsyncIterator[CosmosStateFactory]:
-    """Yield an open factory in memory."""
-    async with CosmosStateFactory(settings) as opened:
+    """Yield an open factory."""
+    async with factory_of(settings) as opened:
+        yield opened
+
+
+@pytest.fixture
+async def client(file_settings: CosmosStateSettings) -> AsyncIterator[CosmosClient]:
+    """Yield an open client of what is tested, without a factory; the database of the settings need not exist yet."""
+    async with client_of(file_settings) as opened:
         yield opened
 
 

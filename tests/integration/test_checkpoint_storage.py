@@ -12,6 +12,7 @@ from agent_framework.exceptions import WorkflowCheckpointException
 
 from cosmos_workflow_state import CosmosStateFactory, CosmosStateSettings, TenantCheckpointStorage, errors
 from support.states import WORKFLOW, Invoice, Unregistered, chain, checkpoint
+from support.targets import factory_of
 
 
 @pytest.fixture
@@ -34,10 +35,10 @@ async def test_a_saved_checkpoint_loads_equal(storage: TenantCheckpointStorage) 
 async def test_load_by_a_process_that_has_not_seen_the_id(file_settings: CosmosStateSettings) -> None:
     """A second factory finds a checkpoint by id alone, with the query within the tenant."""
     original = checkpoint("cp-1")
-    async with CosmosStateFactory(file_settings) as first:
+    async with factory_of(file_settings) as first:
         await first.for_tenant("contoso").checkpoints.save(original)
 
-    async with CosmosStateFactory(file_settings) as second:
+    async with factory_of(file_settings) as second:
         assert await second.for_tenant("contoso").checkpoints.load("cp-1") == original
 
 
@@ -131,13 +132,13 @@ async def test_a_child_saved_on_a_slower_clock_is_the_latest(storage: TenantChec
 async def test_a_child_on_a_slower_clock_after_a_load_elsewhere(file_settings: CosmosStateSettings) -> None:
     """Demand 5: the parent's time is known from get_latest or load, not only from an own save."""
     parent, child, grandchild = chain(3, step=timedelta(seconds=-2))
-    async with CosmosStateFactory(file_settings) as first:
+    async with factory_of(file_settings) as first:
         await first.for_tenant("contoso").checkpoints.save(parent)
-    async with CosmosStateFactory(file_settings) as second:
+    async with factory_of(file_settings) as second:
         storage = second.for_tenant("contoso").checkpoints
         assert await storage.get_latest(workflow_name=WORKFLOW) == parent
         await storage.save(child)
-    async with CosmosStateFactory(file_settings) as third:
+    async with factory_of(file_settings) as third:
         storage = third.for_tenant("contoso").checkpoints
         await storage.load(child.checkpoint_id)
         await storage.save(grandchild)
@@ -216,7 +217,7 @@ async def test_a_narrowed_storage_refuses_other_workflows(storage: TenantCheckpo
 
 async def test_what_moved_to_another_workflow_is_still_found(file_settings: CosmosStateSettings) -> None:
     """An id that this process saw in one workflow, and another process moved, is found by the query."""
-    async with CosmosStateFactory(file_settings) as first, CosmosStateFactory(file_settings) as second:
+    async with factory_of(file_settings) as first, factory_of(file_settings) as second:
         here, there = (factory.for_tenant("contoso").checkpoints for factory in (first, second))
         await here.save(checkpoint("cp-1", workflow="old"))
         moved = checkpoint("cp-1", workflow="new")
@@ -246,7 +247,7 @@ async def test_what_is_no_checkpoint_is_refused(storage: TenantCheckpointStorage
 async def test_too_large_is_refused_with_both_sizes(settings: CosmosStateSettings) -> None:
     """Over the limit of an item, and over the setting, are typed errors and nothing is written."""
     small = settings.model_copy(update={"max_payload_bytes": 10_000})
-    async with CosmosStateFactory(small) as limited, CosmosStateFactory(settings) as factory:
+    async with factory_of(small) as limited, factory_of(settings) as factory:
         noise = random.Random(0).randbytes(3_000_000)
         for storage, state in (
             (limited.for_tenant("t").checkpoints, {"text": "x" * 10_000}),

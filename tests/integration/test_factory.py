@@ -19,7 +19,13 @@ from azure.identity import CredentialUnavailableError
 from cosmos_workflow_state import CosmosStateFactory, CosmosStateSettings, TenantState, errors
 from cosmos_workflow_state._embedded import open_embedded
 from support.faults import OvertakenTransport
-from support.states import WORKFLOW, checkpoint
+from support.states import ALLOWED_TYPES, WORKFLOW, checkpoint
+
+
+@pytest.fixture
+def settings() -> CosmosStateSettings:
+    """Return settings of the embedded engine, whatever other tests run against: these are about the factory."""
+    return CosmosStateSettings(endpoint="embedded:", allowed_checkpoint_types=ALLOWED_TYPES)
 
 
 async def test_for_tenant_is_frozen_and_does_no_io(settings: CosmosStateSettings) -> None:

@@ -8,9 +8,15 @@ import pytest
 
 from cosmos_workflow_state import CosmosStateFactory, CosmosStateSettings, TenantCheckpointStorage, errors
 from support.faults import Fault, FaultyTransport, drop_after, drop_before, faulty_client, let_pass, status, then
-from support.states import WORKFLOW, checkpoint
+from support.states import ALLOWED_TYPES, WORKFLOW, checkpoint
 
 TRIES = 6
+
+
+@pytest.fixture
+def settings() -> CosmosStateSettings:
+    """Return settings of the embedded engine, whatever other tests run against: faults need a transport of ours."""
+    return CosmosStateSettings(endpoint="embedded:", allowed_checkpoint_types=ALLOWED_TYPES)
 
 
 @pytest.fixture

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from cosmos_workflow_state import CosmosStateFactory, CosmosStateSettings, TenantCheckpointStorage, errors
 from support.items import stored_items
 from support.states import ALLOWED_TYPES, WORKFLOW, checkpoint
+from support.targets import factory_of
 
 
 async def _assert_sees_nothing_of(mine: TenantCheckpointStorage, other: TenantCheckpointStorage) -> None:
@@ -65,7 +66,7 @@ SCOPE_TEXTS = st.text(st.characters(exclude_categories=["Cs"], exclude_character
 async def test_any_two_tenants_and_scopes(tenants: list[tuple[str, str]]) -> None:
     """Demand 25: whatever the two (tenant, scope) pairs are, as long as they differ."""
     settings = CosmosStateSettings(endpoint="embedded:", allowed_checkpoint_types=ALLOWED_TYPES)
-    async with CosmosStateFactory(settings) as factory:
+    async with factory_of(settings) as factory:
         mine, other = (factory.for_tenant(tenant).checkpoints.scoped(scope) for tenant, scope in tenants)
         await _assert_sees_nothing_of(mine, other)
 
@@ -86,7 +87,7 @@ async def test_an_item_of_another_scope_reads_as_missing(
     events: list[MutableMapping[str, Any]], file_settings: CosmosStateSettings
 ) -> None:
     """Demand 9: an item whose fields say another owner is an isolation event and reads as not there."""
-    async with CosmosStateFactory(file_settings) as factory:
+    async with factory_of(file_settings) as factory:
         storage = factory.for_tenant("contoso").checkpoints
         await storage.save(checkpoint("cp-1"))
         async with stored_items(file_settings) as items:
@@ -107,7 +108,7 @@ async def test_an_item_of_another_scope_reads_as_missing(
 
 async def test_a_payload_moved_to_another_tenant_is_refused_unread(file_settings: CosmosStateSettings) -> None:
     """Demand 9: bytes copied under another tenant's header are recognised before anything is unpickled."""
-    async with CosmosStateFactory(file_settings) as factory:
+    async with factory_of(file_settings) as factory:
         for tenant in ("contoso", "fabrikam"):
             await factory.for_tenant(tenant).checkpoints.save(checkpoint("cp-1", state={"owner": tenant}))
         async with stored_items(file_settings) as items:

@@ -7,13 +7,14 @@ from typing import Any
 
 import pytest
 
-from cosmos_workflow_state import CosmosStateFactory, CosmosStateSettings, errors
+from cosmos_workflow_state import CosmosStateSettings, errors
 from support.states import WORKFLOW, Unregistered, checkpoint
+from support.targets import factory_of
 
 
 async def test_one_event_an_operation(settings: CosmosStateSettings, events: list[MutableMapping[str, Any]]) -> None:
     """Demand 34: each of the six methods emits one event with tenant, scope, charge, duration and sizes."""
-    async with CosmosStateFactory(settings) as factory:
+    async with factory_of(settings) as factory:
         storage = factory.for_tenant("contoso").checkpoints.scoped("s-1")
         await storage.save(checkpoint("cp-1"))
         await storage.load("cp-1")
@@ -46,7 +47,7 @@ async def test_a_failed_operation_is_one_error_event_without_content(
     settings: CosmosStateSettings, events: list[MutableMapping[str, Any]]
 ) -> None:
     """Demand 2: the failure of a save is seen although the framework swallows it; nothing of the state is in it."""
-    async with CosmosStateFactory(settings) as factory:
+    async with factory_of(settings) as factory:
         storage = factory.for_tenant("contoso").checkpoints
         with pytest.raises(errors.CheckpointNotRestorableError):
             await storage.save(checkpoint("cp-1", state={"value": Unregistered("hunter2")}))
@@ -60,7 +61,7 @@ async def test_an_unstable_workflow_name_is_one_warning(
     settings: CosmosStateSettings, events: list[MutableMapping[str, Any]]
 ) -> None:
     """Demand 13: the framework's default names are new in every process; said once, with the remedy."""
-    async with CosmosStateFactory(settings) as factory:
+    async with factory_of(settings) as factory:
         storage = factory.for_tenant("contoso").checkpoints
         for number in range(3):
             name = f"WorkflowBuilder-0000000{number}-0000-4000-8000-000000000000"
@@ -73,7 +74,7 @@ async def test_an_unstable_workflow_name_is_one_warning(
 
 async def test_silence_without_configuration(settings: CosmosStateSettings, capfd: pytest.CaptureFixture[str]) -> None:
     """An application that has not configured structlog sees nothing of ours on its outputs."""
-    async with CosmosStateFactory(settings) as factory:
+    async with factory_of(settings) as factory:
         storage = factory.for_tenant("contoso").checkpoints
         await storage.save(checkpoint("cp-1"))
         with pytest.raises(errors.CheckpointNotFoundError):

@@ -7,15 +7,16 @@ from typing import Any
 
 import pytest
 
-from cosmos_workflow_state import CosmosStateFactory, CosmosStateSettings, errors
+from cosmos_workflow_state import CosmosStateSettings, errors
 from support.items import stored_items
 from support.states import WORKFLOW, chain
+from support.targets import factory_of
 
 
 @pytest.fixture
 async def damaged(file_settings: CosmosStateSettings) -> CosmosStateSettings:
     """Return a state file with three checkpoints of which the newest has a damaged payload."""
-    async with CosmosStateFactory(file_settings) as factory:
+    async with factory_of(file_settings) as factory:
         for one in chain(3):
             await factory.for_tenant("contoso").checkpoints.save(one)
     async with stored_items(file_settings) as items:
@@ -26,7 +27,7 @@ async def damaged(file_settings: CosmosStateSettings) -> CosmosStateSettings:
 
 async def test_load_and_get_latest_raise(damaged: CosmosStateSettings) -> None:
     """Demand 4: the newest cannot be read, so nothing older is returned."""
-    async with CosmosStateFactory(damaged) as factory:
+    async with factory_of(damaged) as factory:
         storage = factory.for_tenant("contoso").checkpoints
         for attempt in (storage.load("cp-002"), storage.get_latest(workflow_name=WORKFLOW)):
             with pytest.raises(errors.CheckpointCorruptError) as caught:
@@ -39,7 +40,7 @@ async def test_lists_skip_with_one_warning_and_ids_show_it(
     damaged: CosmosStateSettings, events: list[MutableMapping[str, Any]]
 ) -> None:
     """Demand 4: list_checkpoints warns once for each and goes on, list_checkpoint_ids still shows it."""
-    async with CosmosStateFactory(damaged) as factory:
+    async with factory_of(damaged) as factory:
         storage = factory.for_tenant("contoso").checkpoints
         listed = await storage.list_checkpoints(workflow_name=WORKFLOW)
         ids = await storage.list_checkpoint_ids(workflow_name=WORKFLOW)
@@ -54,14 +55,14 @@ async def test_lists_skip_with_one_warning_and_ids_show_it(
 async def test_lists_raise_when_asked_to(damaged: CosmosStateSettings) -> None:
     """The setting on_undecodable=raise turns the skip into the error."""
     strict = damaged.model_copy(update={"on_undecodable": "raise"})
-    async with CosmosStateFactory(strict) as factory:
+    async with factory_of(strict) as factory:
         with pytest.raises(errors.CheckpointCorruptError):
             await factory.for_tenant("contoso").checkpoints.list_checkpoints(workflow_name=WORKFLOW)
 
 
 async def test_what_cannot_be_read_can_be_deleted(damaged: CosmosStateSettings) -> None:
     """A damaged checkpoint does not block its workflow for ever."""
-    async with CosmosStateFactory(damaged) as factory:
+    async with factory_of(damaged) as factory:
         storage = factory.for_tenant("contoso").checkpoints
         assert await storage.delete("cp-002") is True
         latest = await storage.get_latest(workflow_name=WORKFLOW)
@@ -73,7 +74,7 @@ async def test_a_save_does_not_replace_what_it_cannot_read(damaged: CosmosStateS
     """Fail closed: an item of an unknown schema under the same id stays as it is."""
     async with stored_items(damaged) as items:
         await items.overwrite("contoso", "cp-001", schema=99)
-    async with CosmosStateFactory(damaged) as factory:
+    async with factory_of(damaged) as factory:
         with pytest.raises(errors.CheckpointCorruptError):
             await factory.for_tenant("contoso").checkpoints.save(chain(2)[1])
     async with stored_items(damaged) as items:
@@ -91,7 +92,7 @@ async def test_a_save_does_not_replace_what_it_cannot_read(damaged: CosmosStateS
 )
 async def test_damaged_headers(file_settings: CosmosStateSettings, change: dict[str, Any]) -> None:
     """A header that is not what it must be is corrupt, never missing."""
-    async with CosmosStateFactory(file_settings) as factory:
+    async with factory_of(file_settings) as factory:
         storage = factory.for_tenant("contoso").checkpoints
         await storage.save(chain(1)[0])
         async with stored_items(file_settings) as items:
@@ -102,7 +103,7 @@ async def test_damaged_headers(file_settings: CosmosStateSettings, change: dict[
 
 async def test_an_id_listed_without_its_place_is_corrupt(file_settings: CosmosStateSettings) -> None:
     """A list of ids is complete or an error: an item within the range whose key is malformed raises."""
-    async with CosmosStateFactory(file_settings) as factory:
+    async with factory_of(file_settings) as factory:
         storage = factory.for_tenant("contoso").checkpoints
         await storage.save(chain(1)[0])
         async with stored_items(file_settings) as items:
@@ -114,10 +115,10 @@ async def test_an_id_listed_without_its_place_is_corrupt(file_settings: CosmosSt
 
 async def test_a_type_that_is_no_longer_allowed(file_settings: CosmosStateSettings) -> None:
     """Demand 6: what another process may restore, one without the type on its list refuses by name."""
-    async with CosmosStateFactory(file_settings) as factory:
+    async with factory_of(file_settings) as factory:
         await factory.for_tenant("contoso").checkpoints.save(chain(1)[0])
     strict = file_settings.model_copy(update={"allowed_checkpoint_types": ()})
-    async with CosmosStateFactory(strict) as factory:
+    async with factory_of(strict) as factory:
         with pytest.raises(errors.CheckpointNotRestorableError) as caught:
             await factory.for_tenant("contoso").checkpoints.get_latest(workflow_name=WORKFLOW)
         assert caught.value.types == ("support.states:Invoice",)
@@ -125,10 +126,10 @@ async def test_a_type_that_is_no_longer_allowed(file_settings: CosmosStateSettin
 
 async def test_a_payload_over_this_process_s_limit(file_settings: CosmosStateSettings) -> None:
     """A recorded size over max_payload_bytes is refused before anything is expanded."""
-    async with CosmosStateFactory(file_settings) as factory:
+    async with factory_of(file_settings) as factory:
         await factory.for_tenant("contoso").checkpoints.save(chain(1, state={"text": "x" * 50_000})[0])
     small = file_settings.model_copy(update={"max_payload_bytes": 10_000})
-    async with CosmosStateFactory(small) as factory:
+    async with factory_of(small) as factory:
         with pytest.raises(errors.CheckpointTooLargeError) as caught:
             await factory.for_tenant("contoso").checkpoints.load("cp-000")
         assert caught.value.limit == 10_000
@@ -136,7 +137,7 @@ async def test_a_payload_over_this_process_s_limit(file_settings: CosmosStateSet
 
 async def test_a_payload_format_of_a_later_version(file_settings: CosmosStateSettings) -> None:
     """Bytes whose meaning this version does not know are corrupt to it, never guessed."""
-    async with CosmosStateFactory(file_settings) as factory:
+    async with factory_of(file_settings) as factory:
         storage = factory.for_tenant("contoso").checkpoints
         await storage.save(chain(1)[0])
         async with stored_items(file_settings) as items:
@@ -148,7 +149,7 @@ async def test_a_payload_format_of_a_later_version(file_settings: CosmosStateSet
 
 async def test_an_id_of_another_kind(file_settings: CosmosStateSettings) -> None:
     """A listed item whose id is no text is corrupt."""
-    async with CosmosStateFactory(file_settings) as factory:
+    async with factory_of(file_settings) as factory:
         storage = factory.for_tenant("contoso").checkpoints
         await storage.save(chain(1)[0])
         async with stored_items(file_settings) as items:

@@ -6,11 +6,11 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
-from azure.cosmos.aio import ContainerProxy, CosmosClient
+from azure.cosmos.aio import ContainerProxy
 
 from cosmos_workflow_state import CosmosStateSettings
-from cosmos_workflow_state._embedded import open_embedded
 from support.states import WORKFLOW
+from support.targets import client_of
 
 
 class StoredItems:
@@ -35,11 +35,7 @@ class StoredItems:
 
 @asynccontextmanager
 async def stored_items(settings: CosmosStateSettings) -> AsyncIterator[StoredItems]:
-    """Open the items of a state file."""
-    account = await open_embedded(settings.embedded_path)
-    try:
-        async with CosmosClient(account.endpoint, account.key, transport=account.transport()) as client:
-            database = client.get_database_client(settings.database)
-            yield StoredItems(database.get_container_client(settings.checkpoint_container))
-    finally:
-        await account.close()
+    """Open the items of a state file, or of the account that the tests run against."""
+    async with client_of(settings) as client:
+        database = client.get_database_client(settings.database)
+        yield StoredItems(database.get_container_client(settings.checkpoint_container))

@@ -10,9 +10,11 @@ from importlib.metadata import version
 from typing import Final, cast
 
 from ._demo import demo
+from ._emulator import ABOUT, add_arguments, run_emulator
 from ._output import CommandError
 
 _PROGRAM: Final = "cosmos-workflow-state"
+_DEMO: Final = "run a workflow to a pause, kill its process and finish it in another; needs no account and no network"
 _FAILED: Final = 1
 _INTERRUPTED: Final = 130  # what shells report for a command ended by Ctrl-C: 128 + SIGINT
 
@@ -29,9 +31,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Raises:
         SystemExit: The arguments are wrong (code 2), or ask for the help or the version (code 0).
     """
-    command = cast("Callable[[], None]", _parser().parse_args(arguments).command)
+    parsed = _parser().parse_args(arguments)
+    command = cast("Callable[[argparse.Namespace], None]", parsed.command)
     try:
-        command()
+        command(parsed)
     except KeyboardInterrupt:
         return _fail("interrupted", _INTERRUPTED)
     except BrokenPipeError:
@@ -49,9 +52,16 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"%(prog)s {version(_PROGRAM)}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    about = "run a workflow to a pause, kill its process and finish it in another; needs no account and no network"
-    commands.add_parser("demo", help=about, description=f"{about.capitalize()}.").set_defaults(command=demo)
+    demo_parser = commands.add_parser("demo", help=_DEMO, description=f"{_DEMO.capitalize()}.")
+    demo_parser.set_defaults(command=_run_demo)
+    emulator_parser = commands.add_parser("emulator", help=ABOUT, description=f"{ABOUT.capitalize()}.")
+    add_arguments(emulator_parser)
+    emulator_parser.set_defaults(command=run_emulator)
     return parser
+
+
+def _run_demo(_: argparse.Namespace) -> None:
+    demo()
 
 
 def _fail(message: str, code: int) -> int:

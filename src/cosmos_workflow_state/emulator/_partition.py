@@ -41,6 +41,9 @@ _V1_CHARACTERS = 100
 _MASK_32 = (1 << 32) - 1
 _MASK_64 = (1 << 64) - 1
 _SIGN = 1 << 63
+_HASHES = 1 << 126
+"""One more than the highest hash: its two top bits are clear."""
+_HASHES_V1 = 1 << 32
 
 
 class Kind(Enum):
@@ -70,6 +73,17 @@ class KeyRange:
         """Number of leading hashed levels that all keys of this range share; 0 when it is no prefix."""
         whole = len(self.start) % _BYTES_OF_LEVEL == 0 and self.end == self.start + _PAST_EVERY_HASH
         return len(self.start) // _BYTES_OF_LEVEL if whole else 0
+
+    @property
+    def is_wide(self) -> bool:
+        """Whether a good part of all keys is in this range, as in a physical partition and never in a prefix."""
+        first, last = (int.from_bytes(edge[:4].ljust(4, b"\x00"), "big") for edge in (self.start, self.end))
+        return last - first > 1
+
+    def overlap(self, other: KeyRange) -> KeyRange | None:
+        """Give the keys that are in both of two ranges, None when there are none."""
+        start, end = max(self.start, other.start), min(self.end, other.end)
+        return KeyRange(start, end, self.key or other.key) if start < end else None
 
 
 EVERYTHING: Final = KeyRange(b"", _PAST_EVERY_HASH)
@@ -118,6 +132,17 @@ class PartitionKey:
         if len(components) == len(self.paths):
             return KeyRange(start, start + b"\x00", encode(components))
         return KeyRange(start, start + _PAST_EVERY_HASH)
+
+    def split(self, count: int) -> tuple[KeyRange, ...]:
+        """Cut all keys into ranges that hold about equally many hashes each: a container's physical partitions.
+
+        Args:
+            count: How many ranges, 1 or more.
+
+        Returns:
+            The ranges in order, without gaps.
+        """
+        return _split(count, short=self.kind is Kind.HASH and self.version == 1)
 
 
 def encode(components: Iterable[Component]) -> bytes:
@@ -175,6 +200,17 @@ def murmur3_32(data: bytes) -> int:
     state = ((state ^ state >> 16) * 0x85EBCA6B) & _MASK_32
     state = ((state ^ state >> 13) * 0xC2B2AE35) & _MASK_32
     return state ^ state >> 16
+
+
+@lru_cache(maxsize=256)
+def _split(count: int, *, short: bool) -> tuple[KeyRange, ...]:
+    """Cut the hashes of version 1 (short) or 2 into equal ranges."""
+    parts = range(1, count)
+    if short:
+        cuts = [_sortable_v1(float(_HASHES_V1 * part // count)) for part in parts]
+    else:
+        cuts = [(_HASHES * part // count).to_bytes(_BYTES_OF_LEVEL, "big") for part in parts]
+    return tuple(map(KeyRange, (b"", *cuts), (*cuts, _PAST_EVERY_HASH)))
 
 
 @lru_cache(maxsize=4096)

@@ -40,8 +40,9 @@ def policy(included: list[str], excluded: list[str], **more: Json) -> IndexingPo
         ('/"a b"/*', ("a b", "*")),
         ('/"say \\"x\\""/c', ('say "x"', "c")),
         ("/arr/[]/?", ("arr", "[]", "?")),
+        ("/'level\" 1*()'/'le/vel2'", ('level" 1*()', "le/vel2")),
     ],
-    ids=["one", "several", "quoted", "escaped", "elements"],
+    ids=["one", "several", "quoted", "escaped", "elements", "single quotes"],
 )
 def test_paths_split(path: str, steps: tuple[str, ...]) -> None:
     """A path is split into its steps, quotes and escapes removed."""
@@ -114,6 +115,29 @@ def test_policy_is_filled_in() -> None:
     tested = policy(["/*"], [])
     assert tested.document == DEFAULT_POLICY
     assert IndexingPolicy.of(tested.document).document == DEFAULT_POLICY
+
+
+@pytest.mark.parametrize(
+    ("document", "included", "excluded"),
+    [
+        ({}, ["/*"], ['/"_etag"/?']),
+        ({"indexingMode": "Consistent", "includedPaths": [{"path": "/", "indexes": []}]}, ["/*"], ['/"_etag"/?']),
+        ({"excludedPaths": [{"path": "/a/*"}]}, ["/*"], ["/a/*", '/"_etag"/?']),
+        ({"indexingMode": "None", "automatic": False}, [], ["/*", '/"_etag"/?']),
+    ],
+    ids=["empty", "root", "excluded only", "none"],
+)
+def test_paths_are_filled_in(document: JsonObject, included: list[str], excluded: list[str]) -> None:
+    """Paths that are left out are those of the default, and the root can be written in two ways."""
+    shown = IndexingPolicy.of(document).document
+    assert shown["includedPaths"] == [{"path": path} for path in included]
+    assert shown["excludedPaths"] == [{"path": path} for path in excluded]
+
+
+def test_spatial_indexes_are_kept() -> None:
+    """Spatial indexes are shown as they were given."""
+    spatial: Json = [{"path": "/place/*", "types": ["Point"]}]
+    assert IndexingPolicy.of({"spatialIndexes": spatial}).document["spatialIndexes"] == spatial
 
 
 def test_composites_are_read() -> None:
@@ -190,7 +214,13 @@ def test_single_keys_are_version_1_unless_said() -> None:
         {"indexingPolicy": []},
         {"defaultTtl": 0},
         {"defaultTtl": -10},
-        {"uniqueKeyPolicy": {"uniqueKeys": []}},
+        {"computedProperties": []},
+        {"uniqueKeyPolicy": [1]},
+        {"uniqueKeyPolicy": {"uniqueKeys": 1}},
+        {"uniqueKeyPolicy": {"uniqueKeys": [{"paths": ["/a"]}] * 11}},
+        {"uniqueKeyPolicy": {"uniqueKeys": [{"paths": []}]}},
+        {"uniqueKeyPolicy": {"uniqueKeys": [1]}},
+        {"uniqueKeyPolicy": {"uniqueKeys": [{"paths": [1]}]}},
     ],
     ids=str,
 )

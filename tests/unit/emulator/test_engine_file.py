@@ -121,6 +121,27 @@ def test_newer_schema_is_left_alone(path: Path) -> None:
         Engine.open(path)
 
 
+def test_older_schema_is_brought_up_to_date(path: Path) -> None:
+    """A file of the first schema gets what it lacks, and its containers have one physical partition."""
+    with sqlite3.connect(path, isolation_level=None) as connection:
+        _schema._run(connection, _schema._TABLES)
+        connection.execute("INSERT INTO counters VALUES (2, 2, 'origin')")
+        connection.execute("INSERT INTO databases VALUES (1, 'db', 'e', 1)")
+        connection.execute(
+            "INSERT INTO containers VALUES (2, 1, 'c', 'e', 1, ?)", ('{"id":"c","partitionKey":{"paths":["/a"]}}',)
+        )
+        connection.execute(f"PRAGMA application_id = {_schema._APPLICATION_ID}")
+        connection.execute("PRAGMA user_version = 1")
+    connection.close()
+    for _ in range(2):
+        Engine.open(path).close()
+    with sqlite3.connect(path) as connection:
+        assert connection.execute("SELECT partitions FROM containers").fetchall() == [(1,)]
+        assert connection.execute("SELECT * FROM offers").fetchall() == []
+        assert connection.execute("PRAGMA user_version").fetchall() == [(2,)]
+    connection.close()
+
+
 def test_directory_cannot_be_opened(tmp_path: Path) -> None:
     """What is no file at all is a storage error, not a crash of SQLite."""
     with pytest.raises(StorageError, match="cannot be opened"):
@@ -161,21 +182,21 @@ def test_opening_waits_for_others(path: Path, monkeypatch: pytest.MonkeyPatch) -
 
 def test_another_process_may_be_first(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Who found an empty file, and got the lock after another process had filled it, leaves it as it is."""
-    real = _schema._is_ours
+    real = _schema._schema_of
     connection = sqlite3.connect(path, isolation_level=None)
-    answers: list[bool] = []
+    answers: list[int] = []
 
-    def overtaken(asking: sqlite3.Connection, asked: Path) -> bool:
+    def overtaken(asking: sqlite3.Connection, asked: Path) -> int:
         answers.append(real(asking, asked))
         if len(answers) == 1:
             connection.execute("BEGIN")
-            _schema._create_tables(connection)
+            _schema._bring_up_to_date(connection, 0)
             connection.execute("COMMIT")
         return answers[-1]
 
-    monkeypatch.setattr(_schema, "_is_ours", overtaken)
+    monkeypatch.setattr(_schema, "_schema_of", overtaken)
     _schema.prepare(path)
-    assert answers == [False, True]
+    assert answers == [0, 2]
     assert connection.execute("SELECT count(*) FROM counters").fetchall() == [(1,)]
     connection.close()
 

@@ -15,8 +15,9 @@ from cosmos_workflow_state.emulator._engine._containers import Container, create
 from cosmos_workflow_state.emulator._engine._databases import create_database
 from cosmos_workflow_state.emulator._engine._engine import Engine
 from cosmos_workflow_state.emulator._engine._errors import InvalidError
-from cosmos_workflow_state.emulator._engine._items import Address, create_item
+from cosmos_workflow_state.emulator._engine._items import create_item
 from cosmos_workflow_state.emulator._engine._source import ContainerSource
+from cosmos_workflow_state.emulator._engine._stored import Address
 from cosmos_workflow_state.emulator._engine._transaction import Transaction
 from cosmos_workflow_state.emulator._ordering import UNDEFINED, Value, term, type_range
 from cosmos_workflow_state.emulator._partition import EVERYTHING, KeyRange

@@ -139,3 +139,29 @@ def test_everything_fixes_nothing() -> None:
     assert EVERYTHING.levels == 0
     assert KeyRange(b"\x01" * 16, b"\x02" * 16).levels == 0
     assert EVERYTHING.start <= TWO_LEVELS.effective(["t1", "w1"]) < EVERYTHING.end
+
+
+@quick
+@given(st.sampled_from([TWO_LEVELS, SINGLE, SINGLE_V1]), st.integers(1, 40), COMPONENTS)
+def test_split_gives_every_key_one_home(key: PartitionKey, count: int, component: Component) -> None:
+    """However many ranges there are, they touch one another, and a key is in exactly one of them."""
+    parts = key.split(count)
+    assert len(parts) == count
+    assert [part.start for part in parts] == [b"", *(part.end for part in parts[:-1])]
+    keys = key.key_range([component] * len(key.paths))
+    assert [part.overlap(keys) for part in parts].count(None) == count - 1
+
+
+@pytest.mark.parametrize("key", [TWO_LEVELS, SINGLE, SINGLE_V1], ids=["levels", "single", "version 1"])
+def test_split_is_even(key: PartitionKey) -> None:
+    """Ranges hold about equally many keys, and each is known as a good part of all, which no prefix is."""
+    parts = key.split(4)
+    homes = [
+        number
+        for value in range(400)
+        for number, part in enumerate(parts)
+        if part.overlap(key.key_range([f"{value}"] * len(key.paths)))
+    ]
+    assert all(60 < homes.count(number) < 140 for number in range(4))
+    assert all(part.is_wide for part in parts)
+    assert not key.key_range(["t1"]).is_wide

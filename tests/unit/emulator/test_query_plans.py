@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
 from itertools import islice
 from typing import Any
 
@@ -11,72 +10,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cosmos_workflow_state.emulator._ordering import UNDEFINED, prefix_range, term, type_range
+from cosmos_workflow_state.emulator._ordering import prefix_range, term, type_range
 from cosmos_workflow_state.emulator._query import (
     Bound,
-    Candidate,
     Path,
     PositionError,
     QueryError,
     Seek,
     parse,
 )
-
-
-@dataclass
-class ListSource:
-    """Items in a list, with the index semantics a real engine has; counts the candidates it gave."""
-
-    items: Sequence[dict[str, Any]]
-    indexed: frozenset[Path] = frozenset()
-    fixed: frozenset[Path] = frozenset()
-    composites: frozenset[tuple[tuple[Path, bool], ...]] = frozenset()
-    given: int = 0
-    seeks: list[Seek | None] = field(default_factory=list[Seek | None])
-
-    def is_indexed(self, path: Path) -> bool:
-        """As the policy says; system paths always or never."""
-        return path in {("id",), ("_ts",)} or path in self.indexed
-
-    def is_fixed(self, path: Path) -> bool:
-        """As told."""
-        return path in self.fixed
-
-    def has_composite(self, order: tuple[tuple[Path, bool], ...]) -> bool:
-        """As told, or inverted."""
-        inverted = tuple((path, not descending) for path, descending in order)
-        return order in self.composites or inverted in self.composites
-
-    def scan(self, seek: Seek | None, after: bytes | None) -> Iterator[Candidate]:
-        """Sort by term and place in the list; positions are opaque but carry both."""
-        self.seeks.append(seek)
-        entries = [
-            (b"" if seek is None else term(value_at(item, seek.path)), number, item)
-            for number, item in enumerate(self.items)
-        ]
-        entries.sort(key=lambda entry: entry[:2], reverse=seek is not None and seek.descending)
-        reached = after is None
-        for key, number, item in entries:
-            position = key + number.to_bytes(4, "big")
-            if reached and (seek is None or within(seek, key)):
-                self.given += 1
-                yield Candidate(item, position)
-            reached = reached or position == after
-
-
-def value_at(item: Any, path: Path) -> Any:
-    """The value at a path, or UNDEFINED."""
-    for name in path:
-        item = item.get(name, UNDEFINED) if isinstance(item, dict) else UNDEFINED
-    return item
-
-
-def within(seek: Seek, key: bytes) -> bool:
-    """Whether a term lies in a seek's bounds."""
-    above = seek.low is None or key > seek.low.value or (seek.low.inclusive and key == seek.low.value)
-    below = seek.high is None or key < seek.high.value or (seek.high.inclusive and key == seek.high.value)
-    return above and below
-
+from support.queries import ListSource, value_at
 
 IDS_WHERE = "SELECT VALUE c.id FROM c WHERE {}"
 
@@ -160,6 +103,12 @@ def test_seek_prefers_equalities_and_skips_what_narrows_nothing(condition: str, 
         "STARTSWITH(c.a, c.b)",
         "STARTSWITH(c.a, 'x', true)",
         "CONTAINS(c.a, 'x')",
+        "c.a LIKE c.b",
+        "c.a LIKE 5",
+        "c.a NOT LIKE 'x'",
+        "c.a BETWEEN 1 AND c.b",
+        "c.a BETWEEN {} AND 1",
+        "c.a + 1 = 2",
         "true",
     ],
 )
@@ -177,6 +126,18 @@ def test_what_no_range_covers_reads_everything(condition: str) -> None:
         ("c.a BETWEEN 1 AND 3", Bound(term(1), inclusive=True), Bound(term(3), inclusive=True)),
         ("c.a > 1 AND c.a >= 1 AND c.a < 3", Bound(term(1), inclusive=False), Bound(term(3), inclusive=False)),
         ("c.a IN (3, 1, 2)", Bound(term(1), inclusive=True), Bound(term(3), inclusive=True)),
+        ("c.a BETWEEN 1 AND 'x'", Bound(type_range("")[0], inclusive=True), Bound(type_range(1)[1], inclusive=False)),
+        ("c.a = -1", Bound(term(-1), inclusive=True), Bound(term(-1), inclusive=True)),
+        (
+            "c.a LIKE 'x%y'",
+            Bound(prefix_range("x")[0], inclusive=True),
+            Bound(prefix_range("x")[1], inclusive=False),
+        ),
+        (
+            "c.a LIKE 'x!%y' ESCAPE '!'",
+            Bound(prefix_range("x")[0], inclusive=True),
+            Bound(prefix_range("x")[1], inclusive=False),
+        ),
         (
             "STARTSWITH(c.a, 'x')",
             Bound(prefix_range("x")[0], inclusive=True),
@@ -368,6 +329,9 @@ SIMPLE = (
     | st.builds("{} NOT IN ({})".format, PATHS, CONSTANTS)
     | st.builds("{} BETWEEN {} AND {}".format, PATHS, CONSTANTS, CONSTANTS)
     | st.builds("STARTSWITH({}, {})".format, PATHS, CONSTANTS)
+    | st.builds("{} LIKE {}".format, PATHS, CONSTANTS | st.sampled_from(["'a%'", "'a_'", "'%b'", "'[ab]b'"]))
+    | st.builds("{} + 1 = {}".format, PATHS, CONSTANTS)
+    | st.builds("({} ?? {}) = {}".format, PATHS, OPERANDS, CONSTANTS)
     | st.builds("IS_DEFINED({})".format, PATHS)
     | st.builds("ARRAY_CONTAINS({}, {})".format, OPERANDS, CONSTANTS)
 )

@@ -13,8 +13,15 @@ from cosmos_workflow_state.emulator._engine._definition import Definition, store
 from cosmos_workflow_state.emulator._engine._errors import ExistsError, InvalidError, MissingError
 from cosmos_workflow_state.emulator._engine._expiry import renew_expiries
 from cosmos_workflow_state.emulator._engine._json import dump
+from cosmos_workflow_state.emulator._engine._offers import (
+    DEFAULT_THROUGHPUT,
+    Throughput,
+    create_offer,
+    has_offer,
+)
 from cosmos_workflow_state.emulator._engine._terms import renew_terms
 from cosmos_workflow_state.emulator._engine._transaction import Transaction, resource_id, resource_number
+from cosmos_workflow_state.emulator._partition import KeyRange
 from cosmos_workflow_state.emulator._values import JsonObject
 
 __all__ = [
@@ -29,7 +36,8 @@ __all__ = [
 
 _SELECT = (
     "SELECT containers.number, databases.number, databases.name, containers.etag, containers.ts,"
-    " containers.definition FROM databases JOIN containers ON containers.database = databases.number"
+    " containers.definition, containers.partitions"
+    " FROM databases JOIN containers ON containers.database = databases.number"
 )
 
 
@@ -44,6 +52,7 @@ class Container:
         etag: Quoted.
         ts: When its definition was last written, in seconds since 1970.
         definition: What it is.
+        partitions: How many physical partitions it has, for ever.
     """
 
     number: int
@@ -52,6 +61,7 @@ class Container:
     etag: str
     ts: int
     definition: Definition
+    partitions: int
 
     @property
     def rid(self) -> str:
@@ -62,6 +72,11 @@ class Container:
     def link(self) -> str:
         """Its `_self`: the path of `_rid`s that leads to it."""
         return f"dbs/{resource_id(self.database)}/colls/{self.rid}/"
+
+    @property
+    def ranges(self) -> tuple[KeyRange, ...]:
+        """The keys of each of its physical partitions."""
+        return self.definition.partition_key.split(self.partitions)
 
     def document(self) -> JsonObject:
         """Give the container as it is shown to clients."""
@@ -78,13 +93,21 @@ class Container:
         }
 
 
-def create_container(transaction: Transaction, database: int, document: JsonObject) -> Container:
+def create_container(
+    transaction: Transaction,
+    database: int,
+    document: JsonObject,
+    throughput: Throughput | None = None,
+    partitions: int | None = None,
+) -> Container:
     """Create a container.
 
     Args:
         transaction: A writing one.
         database: The number of the database it is to be in.
         document: The definition as the client wrote it.
+        throughput: Its own; None for its database's or, if that has none, the default.
+        partitions: How many physical partitions it gets; None for as many as its throughput asks for.
 
     Returns:
         The container.
@@ -96,11 +119,16 @@ def create_container(transaction: Transaction, database: int, document: JsonObje
     definition = Definition.of(document)
     if _rows(transaction, "WHERE databases.number = ? AND containers.name = ?", (database, definition.name)):
         raise ExistsError(f"A container with the id {definition.name!r} exists already.")
-    (stamp,) = transaction.stamps()
+    stamp, offered = transaction.stamps(2)
+    own = throughput or (None if has_offer(transaction, database) else DEFAULT_THROUGHPUT)
+    count = partitions or (own.partitions if own else 1)
+    text = dump(definition.document()).decode()
     transaction.connection.execute(
-        "INSERT INTO containers VALUES (?, ?, ?, ?, ?, ?)",
-        (stamp.serial, database, definition.name, stamp.etag, stamp.ts, dump(definition.document()).decode()),
+        "INSERT INTO containers VALUES (?, ?, ?, ?, ?, ?, ?)",
+        (stamp.serial, database, definition.name, stamp.etag, stamp.ts, text, count),
     )
+    if own is not None:
+        create_offer(transaction, stamp.serial, own, offered)
     return _one(transaction, "WHERE containers.number = ?", (stamp.serial,))
 
 
@@ -142,12 +170,13 @@ def replace_container(transaction: Transaction, container: Container, document: 
         The container as it is now.
 
     Raises:
-        InvalidError: The definition is not allowed, or differs in name or partition key.
+        InvalidError: The definition is not allowed, or differs in name, partition key or unique keys.
     """
     definition = Definition.of(document)
     old = container.definition
-    if definition.name != old.name or definition.partition_key != old.partition_key:
-        raise InvalidError("The id and the partition key of a container cannot be changed.")
+    fixed = (definition.name, definition.partition_key, definition.unique_keys)
+    if fixed != (old.name, old.partition_key, old.unique_keys):
+        raise InvalidError("The id, the partition key and the unique keys of a container cannot be changed.")
     (stamp,) = transaction.stamps()
     transaction.connection.execute(
         "UPDATE containers SET etag = ?, ts = ?, definition = ? WHERE number = ?",
@@ -174,6 +203,8 @@ def delete_containers(transaction: Transaction, database: int) -> None:
 
 def _delete(transaction: Transaction, number: int) -> None:
     for statement in (
+        "DELETE FROM offers WHERE resource = ?",
+        "DELETE FROM uniques WHERE container = ?",
         "DELETE FROM terms WHERE container = ?",
         "DELETE FROM items WHERE container = ?",
         "DELETE FROM containers WHERE number = ?",
@@ -189,10 +220,10 @@ def _one(transaction: Transaction, condition: str, values: Iterable[object]) -> 
 
 
 def _rows(transaction: Transaction, condition: str, values: Iterable[object]) -> list[Container]:
-    rows: Iterable[tuple[int, int, str, str, int, str]] = transaction.connection.execute(
+    rows: Iterable[tuple[int, int, str, str, int, str, int]] = transaction.connection.execute(
         f"{_SELECT} {condition}", tuple(values)
     ).fetchall()
     return [
-        Container(number, database, database_name, etag, ts, stored_definition(definition))
-        for number, database, database_name, etag, ts, definition in rows
+        Container(number, database, database_name, etag, ts, stored_definition(definition), partitions)
+        for number, database, database_name, etag, ts, definition, partitions in rows
     ]

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from cosmos_workflow_state.emulator._engine._containers import delete_containers
 from cosmos_workflow_state.emulator._engine._definition import checked_name
 from cosmos_workflow_state.emulator._engine._errors import ExistsError, MissingError
+from cosmos_workflow_state.emulator._engine._offers import Throughput, create_offer, delete_offer
 from cosmos_workflow_state.emulator._engine._transaction import Transaction, resource_id, resource_number
 from cosmos_workflow_state.emulator._values import Json, JsonObject
 
@@ -32,13 +33,17 @@ class Database:
     etag: str
     ts: int
 
+    @property
+    def rid(self) -> str:
+        """Its `_rid`."""
+        return resource_id(self.number)
+
     def document(self) -> JsonObject:
         """Give the database as it is shown to clients."""
-        rid = resource_id(self.number)
         return {
             "id": self.name,
-            "_rid": rid,
-            "_self": f"dbs/{rid}/",
+            "_rid": self.rid,
+            "_self": f"dbs/{self.rid}/",
             "_etag": self.etag,
             "_colls": "colls/",
             "_users": "users/",
@@ -46,12 +51,13 @@ class Database:
         }
 
 
-def create_database(transaction: Transaction, name: Json) -> Database:
+def create_database(transaction: Transaction, name: Json, throughput: Throughput | None = None) -> Database:
     """Create a database.
 
     Args:
         transaction: A writing one.
         name: What the client gave as `id`.
+        throughput: What its containers share, None for nothing.
 
     Returns:
         The database.
@@ -63,10 +69,12 @@ def create_database(transaction: Transaction, name: Json) -> Database:
     checked = checked_name(name)
     if transaction.connection.execute("SELECT 1 FROM databases WHERE name = ?", (checked,)).fetchall():
         raise ExistsError(f"A database with the id {checked!r} exists already.")
-    (stamp,) = transaction.stamps()
+    stamp, offered = transaction.stamps(2)
     transaction.connection.execute(
         "INSERT INTO databases VALUES (?, ?, ?, ?)", (stamp.serial, checked, stamp.etag, stamp.ts)
     )
+    if throughput is not None:
+        create_offer(transaction, stamp.serial, throughput, offered)
     return Database(stamp.serial, checked, stamp.etag, stamp.ts)
 
 
@@ -115,4 +123,5 @@ def delete_database(transaction: Transaction, name: str) -> None:
     number = find_database(transaction, name).number
     transaction.stamps()
     delete_containers(transaction, number)
+    delete_offer(transaction, number)
     transaction.connection.execute("DELETE FROM databases WHERE number = ?", (number,))

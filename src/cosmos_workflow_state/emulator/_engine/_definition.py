@@ -25,6 +25,8 @@ NEVER: Final = -1
 """The time to live of what does not expire."""
 
 _MAX_NAME = 255
+_MAX_UNIQUE_KEYS = 10
+_MAX_UNIQUE_PATHS = 16
 _FORBIDDEN_IN_NAMES: Final = frozenset("/\\?#")
 _DEFAULTS: Final[JsonObject] = {
     "conflictResolutionPolicy": {
@@ -35,7 +37,7 @@ _DEFAULTS: Final[JsonObject] = {
     "geospatialConfig": {"type": "Geography"},
 }
 _SYSTEM: Final = frozenset({"_rid", "_self", "_etag", "_ts", "_docs", "_sprocs", "_triggers", "_udfs", "_conflicts"})
-_SUPPORTED: Final = frozenset({"id", "partitionKey", "indexingPolicy", "defaultTtl", *_DEFAULTS})
+_SUPPORTED: Final = frozenset({"id", "partitionKey", "indexingPolicy", "defaultTtl", "uniqueKeyPolicy", *_DEFAULTS})
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,12 +49,14 @@ class Definition:
         partition_key: Where its items live.
         policy: What is indexed.
         default_ttl: Seconds, `NEVER`, or None when nothing expires whatever items say.
+        unique_keys: The paths of each unique key.
     """
 
     name: str
     partition_key: PartitionKey
     policy: IndexingPolicy
     default_ttl: int | None
+    unique_keys: tuple[tuple[tuple[str, ...], ...], ...]
     _rest: JsonObject
 
     @classmethod
@@ -68,7 +72,9 @@ class Definition:
         Raises:
             InvalidError: It says something the service would refuse, or asks for what the engine does not have.
         """
-        given = {name: value for name, value in document.items() if name not in _SYSTEM and value is not None}
+        given: JsonObject = {
+            name: value for name, value in document.items() if name not in _SYSTEM and value is not None
+        }
         unknown = sorted(set(given) - _SUPPORTED)
         if unknown:
             raise InvalidError(f"The embedded engine does not support {unknown[0]!r} of a container.")
@@ -76,23 +82,19 @@ class Definition:
         if not isinstance(policy, dict):
             raise InvalidError("indexingPolicy has to be an object.")
         ttl = given.get("defaultTtl")
+        key = _partition_key(given.get("partitionKey"))
         return cls(
             checked_name(given.get("id")),
-            _partition_key(given.get("partitionKey")),
+            key,
             IndexingPolicy.of(policy),
             None if ttl is None else checked_ttl(ttl, "defaultTtl"),
-            _DEFAULTS | {name: given[name] for name in _DEFAULTS if name in given},
+            _unique_keys(given.get("uniqueKeyPolicy")),
+            _kept(given, key),
         )
 
     def document(self) -> JsonObject:
         """Give the definition as it is shown to clients."""
-        key = self.partition_key
-        paths: list[Json] = ["/" + "/".join(map(_quoted, path)) for path in key.paths]
-        shown: JsonObject = {
-            "id": self.name,
-            "indexingPolicy": self.policy.document,
-            "partitionKey": {"paths": paths, "kind": key.kind.value, "version": key.version},
-        }
+        shown: JsonObject = {"id": self.name, "indexingPolicy": self.policy.document}
         if self.default_ttl is not None:
             shown["defaultTtl"] = self.default_ttl
         return shown | self._rest
@@ -141,6 +143,15 @@ def checked_ttl(ttl: Json, name: str) -> int:
     raise InvalidError(f"The value of {name} has to be -1 or a whole number from 1 to {MAX_TTL}.")
 
 
+def _kept(given: JsonObject, key: PartitionKey) -> JsonObject:
+    """Pick what is shown as it was written: paths can be written in several ways, and clients read only some."""
+    rest: JsonObject = {name: given[name] for name in ("uniqueKeyPolicy", *_DEFAULTS) if name in given}
+    written = given["partitionKey"]
+    paths = written["paths"] if isinstance(written, dict) else None
+    rest["partitionKey"] = {"paths": paths, "kind": key.kind.value, "version": key.version}
+    return _DEFAULTS | rest
+
+
 def _partition_key(document: Json) -> PartitionKey:
     if not isinstance(document, dict):
         raise InvalidError("A container needs a partitionKey.")
@@ -161,14 +172,24 @@ def _partition_key(document: Json) -> PartitionKey:
 
 def _key_path(path: Json) -> tuple[str, ...]:
     if not isinstance(path, str):
-        raise InvalidError("The paths of a partition key have to be texts.")
+        raise InvalidError("The paths of a partition key or a unique key have to be texts.")
     return split(path)
 
 
-def _quoted(name: str) -> str:
-    if name.replace("_", "").isalnum():
-        return name
-    return '"' + name.replace("\\", "\\\\").replace('"', '\\"') + '"'
+def _unique_keys(document: Json) -> tuple[tuple[tuple[str, ...], ...], ...]:
+    keys: Json = []
+    if document is not None:
+        keys = document.get("uniqueKeys") if isinstance(document, dict) else None
+    if not isinstance(keys, list) or len(keys) > _MAX_UNIQUE_KEYS:
+        raise InvalidError(f"A uniqueKeyPolicy needs 'uniqueKeys', a list of at most {_MAX_UNIQUE_KEYS}.")
+    return tuple(map(_unique_key, keys))
+
+
+def _unique_key(key: Json) -> tuple[tuple[str, ...], ...]:
+    paths = key.get("paths") if isinstance(key, dict) else None
+    if not isinstance(paths, list) or not 0 < len(paths) <= _MAX_UNIQUE_PATHS:
+        raise InvalidError(f"A unique key needs 1 to {_MAX_UNIQUE_PATHS} paths.")
+    return tuple(map(_key_path, paths))
 
 
 def _is_utf8(text: str) -> bool:

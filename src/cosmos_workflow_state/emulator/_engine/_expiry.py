@@ -57,4 +57,5 @@ def remove_expired(transaction: Transaction) -> None:
     for number, container, epk, body, definition in rows:
         entry = IndexEntry(container, number, epk)
         remove_terms(transaction, entry, stored_definition(definition).policy, body)
-        transaction.connection.execute("DELETE FROM items WHERE number = ?", (number,))
+        for statement in ("DELETE FROM uniques WHERE item = ?", "DELETE FROM items WHERE number = ?"):
+            transaction.connection.execute(statement, (number,))

@@ -11,7 +11,10 @@ from typing import Final, NoReturn
 from cosmos_workflow_state.emulator._engine._errors import InvalidError
 from cosmos_workflow_state.emulator._values import Json, JsonObject
 
-__all__ = ["dump", "parse", "parse_object"]
+__all__ = ["MAX_NESTING", "check_nesting", "dump", "parse", "parse_object"]
+
+MAX_NESTING: Final = 128
+"""Objects and arrays within one another: https://learn.microsoft.com/azure/cosmos-db/concepts-limits."""
 
 _EXACT_DIGITS = 15
 _NOT_JSON = "The body is not valid JSON."
@@ -89,3 +92,28 @@ def dump(value: Json) -> bytes:
         return _ESCAPED.encode(value).encode()
     except (ValueError, RecursionError) as error:
         raise InvalidError(_NOT_JSON) from error
+
+
+def check_nesting(value: Json, text: bytes) -> None:
+    """Refuse a value with too many objects and arrays within one another.
+
+    Args:
+        value: The value.
+        text: The same as JSON; most values need no look beyond it.
+
+    Raises:
+        InvalidError: There are more than `MAX_NESTING`.
+    """
+    if text.count(b"{") + text.count(b"[") <= MAX_NESTING:
+        return
+    level = [value]
+    for _ in range(MAX_NESTING):
+        level = [inner for outer in level for inner in _contents(outer) if isinstance(inner, (dict, list))]
+    if level:
+        raise InvalidError(f"The item is nested too deeply: {MAX_NESTING} levels are allowed.")
+
+
+def _contents(value: Json) -> list[Json]:
+    if isinstance(value, dict):
+        return list(value.values())
+    return value if isinstance(value, list) else []

@@ -22,6 +22,12 @@ Order: TypeAlias = tuple[tuple[Path, bool], ...]
 
 _ALWAYS: Final = frozenset({("id",), ("_ts",)})
 _NEVER: Final = frozenset({"_rid", "_self", "_etag", "_attachments"})
+_KNOWN: Final = frozenset(
+    {"indexingMode", "automatic", "includedPaths", "excludedPaths", "compositeIndexes", "spatialIndexes"}
+)
+"""Spatial indexes are kept and shown; no query can use them."""
+
+_ROOT: Final = "/*"
 _ETAG_PATH: Final = '/"_etag"/?'
 _ELEMENTS = "[]"
 _MAX_COMPOSITE = 8
@@ -74,15 +80,21 @@ class IndexingPolicy:
             The policy.
 
         Raises:
-            InvalidError: A path cannot be read, the root is neither included nor excluded, or the mode is unknown.
+            InvalidError: A path cannot be read, the root is neither included nor excluded, the mode is unknown, or the
+                policy asks for kinds of indexes that are not there.
         """
-        mode = document.get("indexingMode", "consistent")
+        unknown = sorted(set(document) - _KNOWN)
+        if unknown:
+            raise InvalidError(f"The embedded engine does not support {unknown[0]!r} of an indexing policy.")
+        mode = str(document.get("indexingMode", "consistent")).lower()
         if mode not in ("consistent", "none"):
             raise InvalidError("indexingMode has to be 'consistent' or 'none'.")
         included, excluded = _paths(document, "includedPaths"), _paths(document, "excludedPaths")
         if mode == "none":
-            included, excluded = [], ["/*"]
-        elif "/*" not in included and "/*" not in excluded:
+            included, excluded = [], [_ROOT]
+        elif not included and _ROOT not in excluded:
+            included = [_ROOT]
+        elif _ROOT not in included and _ROOT not in excluded:
             raise InvalidError("The root path '/*' has to be in includedPaths or excludedPaths.")
         filled = dict(document) | {"indexingMode": mode, "automatic": document.get("automatic", mode != "none")}
         filled["includedPaths"] = [{"path": path} for path in included]
@@ -162,6 +174,8 @@ def _paths(document: JsonObject, name: str) -> list[str]:
 
 def _path(entry: Json, name: str) -> str:
     path = entry.get("path") if isinstance(entry, dict) else None
+    if path == "/":
+        return _ROOT
     if not isinstance(path, str) or split(path)[-1] not in ("?", "*"):
         raise InvalidError(f"Every entry of {name} needs a 'path' that ends in '/?' or '/*'.")
     return path

@@ -27,7 +27,7 @@ BUSY_TIMEOUT: Final = 30.0
 """Seconds to wait for another process that holds the file."""
 
 _APPLICATION_ID: Final = 0x63776673
-_SCHEMA_VERSION: Final = 1
+_SCHEMA_VERSION: Final = 2
 _RETRY_PAUSE = 0.02
 
 # An item's terms live in two orders: by key first for one partition key, by term first across them.
@@ -52,6 +52,22 @@ CREATE TABLE terms (
 ) WITHOUT ROWID;
 CREATE INDEX terms_across_keys ON terms (container, path, term, epk, item);
 """
+
+# What a schema has beyond the one before it.
+_UPGRADES: Final = {
+    2: """
+ALTER TABLE containers ADD COLUMN partitions INTEGER NOT NULL DEFAULT 1;
+CREATE TABLE offers (
+    number INTEGER PRIMARY KEY, resource INTEGER NOT NULL UNIQUE, etag TEXT NOT NULL, ts INTEGER NOT NULL,
+    throughput INTEGER NOT NULL, maximum INTEGER, increment INTEGER
+);
+CREATE TABLE uniques (
+    container INTEGER NOT NULL, key BLOB NOT NULL, value BLOB NOT NULL, item INTEGER NOT NULL,
+    PRIMARY KEY (container, key, value)
+) WITHOUT ROWID;
+CREATE INDEX uniques_by_item ON uniques (item);
+""",
+}
 
 # Within one process, nobody may open and close a file while another thread is between creating and locking it:
 # closing any descriptor of a file gives up all of the process's locks on it.
@@ -98,7 +114,7 @@ def connect(path: Path | None) -> sqlite3.Connection:
     """
     connection = _open(path)
     if path is None:
-        _create_tables(connection)
+        _bring_up_to_date(connection, 0)
     # The default of 2 MB makes a commit wait for pages to be read back; state files are small.
     connection.execute("PRAGMA cache_size = -16384")
     connection.execute("PRAGMA synchronous = FULL")
@@ -119,17 +135,16 @@ def _open(path: Path | None) -> sqlite3.Connection:
 
 
 def _claim(connection: sqlite3.Connection, path: Path) -> None:
-    if _is_ours(connection, path):
+    if _schema_of(connection, path) == _SCHEMA_VERSION:
         return
     connection.execute("BEGIN IMMEDIATE")
     # Another process may have been first while this one waited for the lock.
-    if not _is_ours(connection, path):
-        _create_tables(connection)
+    _bring_up_to_date(connection, _schema_of(connection, path))
     connection.execute("COMMIT")
 
 
-def _is_ours(connection: sqlite3.Connection, path: Path) -> bool:
-    """Tell our file (True) from an empty one (False)."""
+def _schema_of(connection: sqlite3.Connection, path: Path) -> int:
+    """Read the schema of our file, 0 for an empty one."""
     mark, version, tables = connection.execute(
         "SELECT (SELECT application_id FROM pragma_application_id), (SELECT user_version FROM pragma_user_version),"
         " (SELECT count(*) FROM sqlite_schema)"
@@ -137,18 +152,27 @@ def _is_ours(connection: sqlite3.Connection, path: Path) -> bool:
     if mark != _APPLICATION_ID:
         if mark or version or tables:
             raise ForeignFileError(f"{path} is a SQLite file of another application.")
-        return False
+        return 0
     if version > _SCHEMA_VERSION:
         raise NewerSchemaError(f"{path} has schema {version}; this version knows up to {_SCHEMA_VERSION}.")
-    return True
+    return int(version)
 
 
-def _create_tables(connection: sqlite3.Connection) -> None:
-    for statement in _TABLES.split(";\n"):
-        connection.execute(statement)
-    connection.execute("INSERT INTO counters VALUES (0, 0, ?)", (secrets.token_hex(4),))
-    connection.execute(f"PRAGMA application_id = {_APPLICATION_ID}")
+def _bring_up_to_date(connection: sqlite3.Connection, version: int) -> None:
+    if version == 0:
+        _run(connection, _TABLES)
+        connection.execute("INSERT INTO counters VALUES (0, 0, ?)", (secrets.token_hex(4),))
+        connection.execute(f"PRAGMA application_id = {_APPLICATION_ID}")
+    for newer, statements in _UPGRADES.items():
+        if newer > version:
+            _run(connection, statements)
     connection.execute(f"PRAGMA user_version = {_SCHEMA_VERSION}")
+
+
+def _run(connection: sqlite3.Connection, statements: str) -> None:
+    """Run statements one by one: SQLite's own way to run several would commit the transaction."""
+    for statement in statements.split(";\n"):
+        connection.execute(statement)
 
 
 def _use_write_ahead_log(connection: sqlite3.Connection) -> None:

@@ -17,7 +17,7 @@ from cosmos_workflow_state.emulator._engine._policy import Order, Path
 from cosmos_workflow_state.emulator._engine._terms import path_number
 from cosmos_workflow_state.emulator._engine._transaction import Transaction, sql
 from cosmos_workflow_state.emulator._ordering import UNDEFINED, term, type_range
-from cosmos_workflow_state.emulator._partition import EVERYTHING, KeyRange
+from cosmos_workflow_state.emulator._partition import KeyRange
 from cosmos_workflow_state.emulator._query import Bound, Candidate, Seek
 
 __all__ = ["ContainerSource"]
@@ -122,7 +122,7 @@ class ContainerSource:
         where.add("container = ? AND path = ?", self.container.number, path_number(seek.path))
         if self.keys.key is not None:
             where.add("epk = ?", self.keys.start)
-        elif self.keys == EVERYTHING or _is_equality(seek):
+        elif self.keys.is_wide or _is_equality(seek):
             where.index = "INDEXED BY terms_across_keys"
             where.add("epk >= ? AND epk < ?", self.keys.start, self.keys.end)
         else:

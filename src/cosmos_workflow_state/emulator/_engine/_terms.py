@@ -10,7 +10,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 
-from cosmos_workflow_state.emulator._engine._errors import InvalidError
 from cosmos_workflow_state.emulator._engine._json import dump, parse_object
 from cosmos_workflow_state.emulator._engine._policy import IndexingPolicy, Path
 from cosmos_workflow_state.emulator._engine._transaction import Transaction
@@ -58,18 +57,12 @@ def item_terms(policy: IndexingPolicy, item: JsonObject) -> set[Term]:
 
     Args:
         policy: The container's.
-        item: The item with its system properties.
+        item: The item with its system properties, no deeper than items may be.
 
     Returns:
         One term for each indexed path that has a value.
-
-    Raises:
-        InvalidError: The item is nested too deeply.
     """
-    try:
-        return {(path_number(path), term) for path, term in policy.terms(item)}
-    except RecursionError as error:
-        raise InvalidError("The item is nested too deeply.") from error
+    return {(path_number(path), term) for path, term in policy.terms(item)}
 
 
 def write_terms(transaction: Transaction, entry: IndexEntry, old: set[Term], new: set[Term]) -> None:

@@ -11,18 +11,12 @@ from typing import Final
 
 from cosmos_workflow_state.emulator._engine._containers import Container
 from cosmos_workflow_state.emulator._engine._errors import EngineError, StorageError
-from cosmos_workflow_state.emulator._engine._items import (
-    Precondition,
-    StoredItem,
-    create_item,
-    delete_item,
-    read_item,
-    replace_item,
-    upsert_item,
-)
+from cosmos_workflow_state.emulator._engine._items import create_item, delete_item, replace_item, upsert_item
 from cosmos_workflow_state.emulator._engine._json import dump, parse
+from cosmos_workflow_state.emulator._engine._stored import Precondition, StoredItem, read_item
 from cosmos_workflow_state.emulator._engine._transaction import Stamp, Transaction
-from cosmos_workflow_state.emulator._gateway._call import Call, Outcome, answer
+from cosmos_workflow_state.emulator._gateway._answers import Outcome, answer
+from cosmos_workflow_state.emulator._gateway._call import Call
 from cosmos_workflow_state.emulator._gateway._charges import (
     delete_charge,
     read_charge,
@@ -35,8 +29,8 @@ from cosmos_workflow_state.emulator._gateway._items import (
     full_key,
     new_address,
     own_container,
-    same_id,
 )
+from cosmos_workflow_state.emulator._gateway._patching import patched_item
 from cosmos_workflow_state.emulator._partition import Component
 from cosmos_workflow_state.emulator._values import Json, JsonObject, Response
 
@@ -140,8 +134,9 @@ def run_batch(transaction: Transaction, call: Call) -> Response:
 
 def _answer(call: Call, container: Container, lsn: int, results: list[_Result], status: int) -> Response:
     body = b"[" + b",".join(result.json() for result in results) + b"]"
-    charge = sum(result.charge for result in results)
-    return answer(call, container, Outcome(lsn, charge, body, status))
+    charge = round(sum(result.charge for result in results), 2)
+    keys = container.definition.partition_key.key_range(full_key(call, container))
+    return answer(call, container, Outcome(keys, lsn, charge, body, status))
 
 
 def _failed_at(index: int, count: int, status: int) -> list[_Result]:
@@ -172,14 +167,14 @@ def _run(step: _Step) -> _Result:
 def _create(step: _Step) -> _Result:
     address = new_address(step.container, step.components, step.item)
     stored = create_item(step.transaction, address, step.item, step.stamp)
-    return _Result(201, write_charge(len(stored.body)), stored)
+    return _Result(201, write_charge(len(stored.body), stored.terms), stored)
 
 
 def _upsert(step: _Step) -> _Result:
     address = new_address(step.container, step.components, step.item)
     stored, new = upsert_item(step.transaction, address, step.item, step.stamp, step.precondition)
-    size = len(stored.body)
-    return _Result(201 if new else 200, write_charge(size) if new else replace_charge(size), stored)
+    charge = (write_charge if new else replace_charge)(len(stored.body), stored.terms)
+    return _Result(201 if new else 200, charge, stored)
 
 
 def _read(step: _Step) -> _Result:
@@ -191,10 +186,19 @@ def _read(step: _Step) -> _Result:
 
 
 def _replace(step: _Step) -> _Result:
-    same_id(step.item, step.name)
-    address = new_address(step.container, step.components, step.item)
-    stored = replace_item(step.transaction, address, step.item, step.stamp, step.precondition)
-    return _Result(200, replace_charge(len(stored.body)), stored)
+    return _replaced(step, step.item)
+
+
+def _patch(step: _Step) -> _Result:
+    address = address_of(step.container, step.components, step.name)
+    return _replaced(step, patched_item(read_item(step.transaction, address), step.item, step.container))
+
+
+def _replaced(step: _Step, item: JsonObject) -> _Result:
+    address = address_of(step.container, step.components, step.name)
+    new_address(step.container, step.components, item)
+    stored = replace_item(step.transaction, address, item, step.stamp, step.precondition)
+    return _Result(200, replace_charge(len(stored.body), stored.terms), stored)
 
 
 def _delete(step: _Step) -> _Result:
@@ -208,5 +212,6 @@ _OPERATIONS: Final[dict[str, Callable[[_Step], _Result]]] = {
     "Upsert": _upsert,
     "Read": _read,
     "Replace": _replace,
+    "Patch": _patch,
     "Delete": _delete,
 }

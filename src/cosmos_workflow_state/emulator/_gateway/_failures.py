@@ -16,10 +16,12 @@ __all__ = ["ServiceError", "bad_request", "failure_of", "failure_response", "wro
 _CODES: Final = {
     304: "NotModified",
     400: "BadRequest",
+    401: "Unauthorized",
     403: "Forbidden",
     404: "NotFound",
     405: "MethodNotAllowed",
     409: "Conflict",
+    410: "Gone",
     412: "PreconditionFailed",
     413: "RequestEntityTooLarge",
     500: "InternalServerError",

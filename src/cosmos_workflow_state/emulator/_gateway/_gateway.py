@@ -12,11 +12,10 @@ from typing import Final
 from cosmos_workflow_state.emulator._engine._engine import Engine
 from cosmos_workflow_state.emulator._engine._errors import EngineClosedError, EngineError
 from cosmos_workflow_state.emulator._engine._transaction import Transaction
-from cosmos_workflow_state.emulator._gateway import _items, _metadata
+from cosmos_workflow_state.emulator._gateway import _items, _metadata, _offers, _queries
 from cosmos_workflow_state.emulator._gateway._batch import BatchFailedError, run_batch
-from cosmos_workflow_state.emulator._gateway._call import MAX_BODY, Call
+from cosmos_workflow_state.emulator._gateway._call import MAX_BODY, Account, Call
 from cosmos_workflow_state.emulator._gateway._failures import ServiceError, failure_of, failure_response
-from cosmos_workflow_state.emulator._gateway._queries import read_feed, run_query
 from cosmos_workflow_state.emulator._values import Request, Response
 
 __all__ = ["Gateway"]
@@ -36,10 +35,6 @@ def _writing(run: Callable[[Transaction, Call], Response]) -> _Operation:
     return _Operation(run, writes=True)
 
 
-_QUERY: Final = _reading(run_query)
-_BATCH: Final = _writing(run_batch)
-_STORE: Final = _writing(_items.store_one)
-
 # By the kinds of resources along the path ("*" stands for a name) and the method.
 _OPERATIONS: Final[dict[tuple[str, ...], dict[str, _Operation]]] = {
     (): {"GET": _reading(_metadata.read_account)},
@@ -55,21 +50,46 @@ _OPERATIONS: Final[dict[tuple[str, ...], dict[str, _Operation]]] = {
         "DELETE": _writing(_metadata.remove_container),
     },
     ("dbs", "*", "colls", "*", "pkranges"): {"GET": _reading(_metadata.read_ranges)},
-    ("dbs", "*", "colls", "*", "docs"): {"GET": _reading(read_feed), "POST": _STORE},
+    ("dbs", "*", "colls", "*", "docs"): {"GET": _reading(_queries.read_feed), "POST": _writing(_items.store_one)},
     ("dbs", "*", "colls", "*", "docs", "*"): {
         "GET": _reading(_items.read_one),
         "PUT": _writing(_items.replace_one),
+        "PATCH": _writing(_items.patch_one),
         "DELETE": _writing(_items.remove_one),
     },
+    ("offers",): {"GET": _reading(_offers.read_offers)},
+    ("offers", "*"): {"GET": _reading(_offers.read_offer), "PUT": _writing(_offers.update_offer)},
+}
+
+# Operations that are all sent as POST to the same path: which one it is, a header says.
+_FLAGGED: Final[dict[tuple[str, ...], dict[str, _Operation]]] = {
+    ("dbs",): {"x-ms-documentdb-isquery": _reading(_metadata.read_databases)},
+    ("dbs", "*", "colls"): {"x-ms-documentdb-isquery": _reading(_metadata.read_containers)},
+    ("dbs", "*", "colls", "*", "docs"): {
+        "x-ms-cosmos-is-query-plan-request": _reading(_queries.plan_query),
+        "x-ms-documentdb-isquery": _reading(_queries.run_query),
+        "x-ms-cosmos-is-batch-request": _writing(run_batch),
+    },
+    ("offers",): {"x-ms-documentdb-isquery": _reading(_offers.read_offers)},
 }
 
 
 class Gateway:
     """Answers requests from an engine, which it uses and does not close."""
 
-    def __init__(self, engine: Engine) -> None:
-        """Set the engine that answers."""
+    def __init__(self, engine: Engine, *, partitions: int | None = None, endpoint: str = "") -> None:
+        """Set the engine that answers.
+
+        Args:
+            engine: The engine.
+
+        Keyword Args:
+            partitions: How many physical partitions containers get that are created here, 1 or more; None for as many
+                as their throughput asks for.
+            endpoint: The URL that the account tells its clients to go to; empty for the one they came by.
+        """
         self._engine = engine
+        self._account = Account(endpoint, partitions)
 
     async def handle(self, request: Request) -> Response:
         """Answer a request.
@@ -83,7 +103,7 @@ class Gateway:
         Raises:
             EngineClosedError: The engine is closed.
         """
-        call = Call.of(request)
+        call = Call.of(request, self._account)
         try:
             operation = _operation(call)
             if operation.writes:
@@ -108,24 +128,12 @@ def _operation(call: Call) -> _Operation:
     methods = _OPERATIONS.get(kinds)
     if methods is None:
         raise ServiceError(400, "The embedded engine does not have the resource this path names.")
+    if call.method == "POST":
+        for header, operation in _FLAGGED.get(kinds, {}).items():
+            if call.flag(header):
+                return operation
     if call.method not in methods:
         raise ServiceError(405, f"The embedded engine does not support {call.method} here.")
-    operation = methods[call.method]
-    return _posted(call) if operation is _STORE else _plain(call, operation)
-
-
-def _posted(call: Call) -> _Operation:
-    """Tell the operations apart that are all sent as POST to a container's items."""
-    if call.flag("x-ms-cosmos-is-query-plan-request"):
-        raise ServiceError(400, "The embedded engine runs queries as a whole and gives no query plans.")
-    if call.flag("x-ms-documentdb-isquery"):
-        return _QUERY
-    return _BATCH if call.flag("x-ms-cosmos-is-batch-request") else _STORE
-
-
-def _plain(call: Call, operation: _Operation) -> _Operation:
-    if call.flag("x-ms-documentdb-isquery"):
-        raise ServiceError(400, "The embedded engine queries items only, not databases or containers.")
-    if "a-im" in call.headers and call.segments[-1] == b"docs":
+    if "a-im" in call.headers and kinds[-1:] == ("docs",):
         raise ServiceError(400, "The embedded engine does not have a change feed.")
-    return operation
+    return methods[call.method]

@@ -7,40 +7,40 @@ from __future__ import annotations
 
 from cosmos_workflow_state.emulator._engine._containers import Container, find_container
 from cosmos_workflow_state.emulator._engine._errors import MissingError, MissingOwnerError
-from cosmos_workflow_state.emulator._engine._items import (
+from cosmos_workflow_state.emulator._engine._items import create_item, delete_item, replace_item, upsert_item
+from cosmos_workflow_state.emulator._engine._json import parse_object
+from cosmos_workflow_state.emulator._engine._paths import value_at
+from cosmos_workflow_state.emulator._engine._stored import (
     Address,
     StoredItem,
     address_of_rid,
-    create_item,
-    delete_item,
     item_id,
     read_item,
-    replace_item,
-    upsert_item,
 )
-from cosmos_workflow_state.emulator._engine._json import parse_object
 from cosmos_workflow_state.emulator._engine._transaction import Transaction
-from cosmos_workflow_state.emulator._gateway._call import Call, Outcome, answer
+from cosmos_workflow_state.emulator._gateway._answers import Outcome, answer
+from cosmos_workflow_state.emulator._gateway._call import Call
 from cosmos_workflow_state.emulator._gateway._charges import (
     delete_charge,
     read_charge,
     replace_charge,
     write_charge,
 )
-from cosmos_workflow_state.emulator._gateway._failures import ServiceError, bad_request, wrong_partition_key
+from cosmos_workflow_state.emulator._gateway._failures import ServiceError, wrong_partition_key
+from cosmos_workflow_state.emulator._gateway._patching import patched_item
 from cosmos_workflow_state.emulator._ordering import UNDEFINED
 from cosmos_workflow_state.emulator._partition import Component
-from cosmos_workflow_state.emulator._values import Json, JsonObject, Response
+from cosmos_workflow_state.emulator._values import JsonObject, Response
 
 __all__ = [
     "address_of",
     "full_key",
     "new_address",
     "own_container",
+    "patch_one",
     "read_one",
     "remove_one",
     "replace_one",
-    "same_id",
     "store_one",
 ]
 
@@ -112,21 +112,10 @@ def new_address(container: Container, components: tuple[Component, ...], item: J
         ServiceError: The item's own values are not the partition key the request names.
     """
     address = address_of(container, components, item_id(item))
-    own = tuple(_value_at(item, path) for path in container.definition.partition_key.paths)
+    own = tuple(_component_at(item, path) for path in container.definition.partition_key.paths)
     if address_of(container, own, address.id) != address:
         raise wrong_partition_key()
     return address
-
-
-def same_id(item: JsonObject, name: bytes) -> None:
-    """Refuse an item that is to replace one of another id.
-
-    Raises:
-        InvalidError: Its id is not allowed.
-        ServiceError: It is another one.
-    """
-    if item_id(item) != name:
-        raise bad_request("The id of the item is not the one the request names; an id cannot be changed.")
 
 
 def store_one(transaction: Transaction, call: Call) -> Response:
@@ -136,17 +125,19 @@ def store_one(transaction: Transaction, call: Call) -> Response:
     address = new_address(container, full_key(call, container), item)
     (stamp,) = transaction.stamps()
     if not call.flag("x-ms-documentdb-is-upsert"):
-        return _written(call, container, create_item(transaction, address, item, stamp), new=True)
+        return _written(call, address, create_item(transaction, address, item, stamp), new=True)
     stored, new = upsert_item(transaction, address, item, stamp, call.precondition)
-    return _written(call, container, stored, new=new)
+    return _written(call, address, stored, new=new)
 
 
 def read_one(transaction: Transaction, call: Call) -> Response:
     """Read an item, or say 304 when the client has this version already."""
     container = own_container(transaction, call)
-    stored = read_item(transaction, _named(transaction, call, container))
+    address = _named(transaction, call, container)
+    stored = read_item(transaction, address)
     unchanged = call.headers.get("if-none-match") == stored.etag
     outcome = Outcome(
+        address.keys,
         transaction.lsn(),
         read_charge(len(stored.body)),
         b"" if unchanged else stored.body,
@@ -160,12 +151,23 @@ def replace_one(transaction: Transaction, call: Call) -> Response:
     """Replace an item."""
     container = own_container(transaction, call)
     item = parse_object(call.body)
-    named = _named(transaction, call, container)
-    same_id(item, named.id)
-    address = new_address(container, full_key(call, container), item)
+    address = _named(transaction, call, container)
+    new_address(container, full_key(call, container), item)
     (stamp,) = transaction.stamps()
     stored = replace_item(transaction, address, item, stamp, call.precondition)
-    return _written(call, container, stored, new=False)
+    return _written(call, address, stored, new=False)
+
+
+def patch_one(transaction: Transaction, call: Call) -> Response:
+    """Change parts of an item."""
+    container = own_container(transaction, call)
+    patch = parse_object(call.body)
+    address = _named(transaction, call, container)
+    item = patched_item(read_item(transaction, address), patch, container)
+    new_address(container, full_key(call, container), item)
+    (stamp,) = transaction.stamps()
+    stored = replace_item(transaction, address, item, stamp, call.precondition)
+    return _written(call, address, stored, new=False)
 
 
 def remove_one(transaction: Transaction, call: Call) -> Response:
@@ -174,7 +176,7 @@ def remove_one(transaction: Transaction, call: Call) -> Response:
     address = _named(transaction, call, container)
     (stamp,) = transaction.stamps()
     delete_item(transaction, address, call.precondition)
-    return answer(call, container, Outcome(stamp.lsn, delete_charge(), b"", 204))
+    return answer(call, container, Outcome(address.keys, stamp.lsn, delete_charge(), b"", 204))
 
 
 def _named(transaction: Transaction, call: Call, container: Container) -> Address:
@@ -186,19 +188,14 @@ def _named(transaction: Transaction, call: Call, container: Container) -> Addres
     return address_of_rid(transaction, address, rid) or address
 
 
-def _written(call: Call, container: Container, stored: StoredItem, *, new: bool) -> Response:
-    size = len(stored.body)
-    charge = write_charge(size) if new else replace_charge(size)
+def _written(call: Call, address: Address, stored: StoredItem, *, new: bool) -> Response:
+    charge = (write_charge if new else replace_charge)(len(stored.body), stored.terms)
     body = stored.body if call.wants_content else b""
-    return answer(call, container, Outcome(stored.lsn, charge, body, 201 if new else 200, stored.etag))
+    outcome = Outcome(address.keys, stored.lsn, charge, body, 201 if new else 200, stored.etag)
+    return answer(call, address.container, outcome)
 
 
-def _value_at(item: JsonObject, path: tuple[str, ...]) -> Component:
-    value: Json = item
-    for name in path:
-        if not isinstance(value, dict) or name not in value:
-            return UNDEFINED
-        value = value[name]
-    if isinstance(value, (dict, list)):
-        raise wrong_partition_key()
-    return value
+def _component_at(item: JsonObject, path: tuple[str, ...]) -> Component:
+    value = value_at(item, path)
+    # Objects and arrays are no keys: they count as if they were not there.
+    return UNDEFINED if isinstance(value, (dict, list)) else value

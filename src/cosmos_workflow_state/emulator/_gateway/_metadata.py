@@ -24,8 +24,12 @@ from cosmos_workflow_state.emulator._engine._databases import (
 )
 from cosmos_workflow_state.emulator._engine._errors import MissingError, MissingOwnerError
 from cosmos_workflow_state.emulator._engine._json import parse_object
-from cosmos_workflow_state.emulator._engine._transaction import Transaction
-from cosmos_workflow_state.emulator._gateway._call import Call, metadata_answer
+from cosmos_workflow_state.emulator._engine._transaction import Transaction, resource_id
+from cosmos_workflow_state.emulator._gateway._answers import metadata_answer
+from cosmos_workflow_state.emulator._gateway._call import Call
+from cosmos_workflow_state.emulator._gateway._listing import list_answer
+from cosmos_workflow_state.emulator._gateway._offers import asked_throughput
+from cosmos_workflow_state.emulator._gateway._quota import quota_headers, statistics
 from cosmos_workflow_state.emulator._values import Json, JsonObject, Response
 
 __all__ = [
@@ -42,6 +46,7 @@ __all__ = [
     "update_container",
 ]
 
+_REGION: Final = "Local"
 _ACCOUNT: Final[JsonObject] = {
     "id": "embedded",
     "_rid": "embedded",
@@ -49,9 +54,6 @@ _ACCOUNT: Final[JsonObject] = {
     "_dbs": "//dbs/",
     "addresses": "//addresses/",
     "media": "//media/",
-    # No locations: the client goes on with the endpoint it came by, whatever that is.
-    "writableLocations": [],
-    "readableLocations": [],
     "enableMultipleWriteLocations": False,
     "userConsistencyPolicy": {"defaultConsistencyLevel": "Session"},
 }
@@ -59,12 +61,16 @@ _ACCOUNT: Final[JsonObject] = {
 
 def read_account(_: Transaction, call: Call) -> Response:
     """Describe the account."""
-    return metadata_answer(call, _ACCOUNT)
+    endpoint = call.account.endpoint
+    # Without locations, clients go on with the endpoint they came by, whatever that is.
+    here: list[Json] = [{"name": _REGION, "databaseAccountEndpoint": endpoint}] if endpoint else []
+    locations: JsonObject = {"writableLocations": here, "readableLocations": here}
+    return metadata_answer(call, _ACCOUNT | locations)
 
 
 def store_database(transaction: Transaction, call: Call) -> Response:
     """Create a database."""
-    created = create_database(transaction, parse_object(call.body).get("id"))
+    created = create_database(transaction, parse_object(call.body).get("id"), asked_throughput(call))
     return metadata_answer(call, created.document(), status=201, etag=created.etag)
 
 
@@ -75,9 +81,9 @@ def read_database(transaction: Transaction, call: Call) -> Response:
 
 
 def read_databases(transaction: Transaction, call: Call) -> Response:
-    """List the databases."""
-    documents: list[Json] = [database.document() for database in list_databases(transaction)]
-    return metadata_answer(call, {"_rid": "", "Databases": documents, "_count": len(documents)})
+    """List the databases, or query them."""
+    documents = [database.document() for database in list_databases(transaction)]
+    return list_answer(call, "Databases", "", documents)
 
 
 def remove_database(transaction: Transaction, call: Call) -> Response:
@@ -88,22 +94,28 @@ def remove_database(transaction: Transaction, call: Call) -> Response:
 
 def store_container(transaction: Transaction, call: Call) -> Response:
     """Create a container."""
-    created = create_container(transaction, _owner(transaction, call).number, parse_object(call.body))
+    document = parse_object(call.body)
+    owner = _owner(transaction, call).number
+    created = create_container(transaction, owner, document, asked_throughput(call), call.account.partitions)
     return metadata_answer(call, created.document(), status=201, etag=created.etag)
 
 
 def read_container(transaction: Transaction, call: Call) -> Response:
-    """Read a container."""
+    """Read a container, with how much is in it for clients that ask."""
     found = _container(transaction, call)
-    return metadata_answer(call, found.document(), etag=found.etag)
+    document, headers = found.document(), {}
+    if call.flag("x-ms-documentdb-populatepartitionstatistics"):
+        document["statistics"] = statistics(transaction, found)
+    if call.flag("x-ms-documentdb-populatequotainfo"):
+        headers = quota_headers(transaction, found)
+    return metadata_answer(call, document, etag=found.etag, headers=headers)
 
 
 def read_containers(transaction: Transaction, call: Call) -> Response:
-    """List the containers of a database."""
+    """List the containers of a database, or query them."""
     owner = _owner(transaction, call)
-    documents: list[Json] = [found.document() for found in list_containers(transaction, owner.number)]
-    rid = owner.document()["_rid"]
-    return metadata_answer(call, {"_rid": rid, "DocumentCollections": documents, "_count": len(documents)})
+    documents = [found.document() for found in list_containers(transaction, owner.number)]
+    return list_answer(call, "DocumentCollections", owner.rid, documents)
 
 
 def update_container(transaction: Transaction, call: Call) -> Response:
@@ -119,7 +131,7 @@ def remove_container(transaction: Transaction, call: Call) -> Response:
 
 
 def read_ranges(transaction: Transaction, call: Call) -> Response:
-    """Read the partition key ranges: one, for ever.
+    """Read the partition key ranges, which stay as they are for ever.
 
     The client asks again with the ETag it got until it is told 304.
     """
@@ -127,20 +139,23 @@ def read_ranges(transaction: Transaction, call: Call) -> Response:
     etag = f'"{container.rid}"'
     if call.headers.get("if-none-match") == etag:
         return metadata_answer(call, None, status=304, etag=etag)
-    only: JsonObject = {
-        "_rid": container.rid,
-        "id": "0",
-        "_etag": etag,
-        "minInclusive": "",
-        "maxExclusive": "FF",
-        "ridPrefix": 0,
-        "_self": f"{container.link}pkranges/0/",
-        "throughputFraction": 1,
-        "status": "online",
-        "parents": [],
-        "_ts": container.ts,
-    }
-    body: JsonObject = {"_rid": container.rid, "PartitionKeyRanges": [only], "_count": 1}
+    ranges: list[Json] = [
+        {
+            "_rid": resource_id(container.database, container.number, number),
+            "id": str(number),
+            "_etag": etag,
+            "minInclusive": part.start.hex().upper(),
+            "maxExclusive": part.end.hex().upper(),
+            "ridPrefix": number,
+            "_self": f"{container.link}pkranges/{number}/",
+            "throughputFraction": 1 / container.partitions,
+            "status": "online",
+            "parents": [],
+            "_ts": container.ts,
+        }
+        for number, part in enumerate(container.ranges)
+    ]
+    body: JsonObject = {"_rid": container.rid, "PartitionKeyRanges": ranges, "_count": len(ranges)}
     return metadata_answer(call, body, etag=etag)
 
 

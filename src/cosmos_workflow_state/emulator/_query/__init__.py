@@ -3,6 +3,7 @@
 Owns the query language. Must not know of HTTP or of how items are stored.
 """
 
+from cosmos_workflow_state.emulator._query._description import QueryDescription, describe
 from cosmos_workflow_state.emulator._query._errors import PositionError, QueryError
 from cosmos_workflow_state.emulator._query._plan import Plan, Query, parse
 from cosmos_workflow_state.emulator._query._rows import Row
@@ -16,8 +17,10 @@ __all__ = [
     "Plan",
     "PositionError",
     "Query",
+    "QueryDescription",
     "QueryError",
     "Row",
     "Seek",
+    "describe",
     "parse",
 ]

@@ -49,10 +49,10 @@ class TreeBuilder:
 
     def query(self, children: list[Any]) -> tree.Statement:
         """Put the clauses together."""
-        distinct, top, selection, source, where, order, window = children
+        distinct, top, selection, source, where, group, order, window = children
         if top is not None and window is not None:
             raise top.limit.place.error("TOP and OFFSET LIMIT cannot be combined")
-        return tree.Statement(distinct is not None, selection, source, where, order or (), top or window)
+        return tree.Statement(distinct is not None, selection, source, where, group or (), order or (), top or window)
 
     def top(self, children: list[Any]) -> tree.Window:
         """TOP n."""
@@ -66,13 +66,9 @@ class TreeBuilder:
         """SELECT *."""
         return tree.AllProperties()
 
-    def one_value(self, children: list[Any]) -> tree.Selection:
-        """SELECT VALUE, an aggregate or an expression of one item."""
-        match children[0]:
-            case tree.Call("COUNT", (operand,)):
-                return tree.Count(operand)
-            case expression:
-                return tree.OneValue(expression)
+    def one_value(self, children: list[Any]) -> tree.OneValue:
+        """SELECT VALUE."""
+        return tree.OneValue(children[0])
 
     def select_list(self, children: list[Any]) -> tree.SelectList:
         """Name the columns: by alias, by the last property of a path, or else `$1`, `$2` and so on."""
@@ -105,6 +101,10 @@ class TreeBuilder:
         name, alias = children
         return str(alias or name)
 
+    def group_by(self, children: list[Any]) -> tuple[tree.Expression, ...]:
+        """GROUP BY: its expressions."""
+        return tuple(children)
+
     def order_by(self, children: list[Any]) -> tuple[tree.OrderItem, ...]:
         """ORDER BY: its items."""
         return tuple(children)
@@ -113,6 +113,14 @@ class TreeBuilder:
         """A property and its direction."""
         expression, direction = children
         return tree.OrderItem(expression, direction is not None and direction.type == "DESC")
+
+    def conditional(self, children: list[Any]) -> tree.Conditional:
+        """`a ? b : c`."""
+        return tree.Conditional(*children)
+
+    def coalesce(self, children: list[Any]) -> tree.Coalesce:
+        """`??`."""
+        return tree.Coalesce(tuple(children))
 
     def conjunction(self, children: list[Any]) -> tree.AllOf:
         """AND."""
@@ -132,9 +140,9 @@ class TreeBuilder:
         return tree.Comparison("!=" if operator == "<>" else str(operator), left, right)
 
     def between(self, children: list[Any]) -> tree.Expression:
-        """BETWEEN: two comparisons, both ends within."""
+        """BETWEEN."""
         operand, negated, low, high = children
-        inside = tree.AllOf((tree.Comparison(">=", operand, low), tree.Comparison("<=", operand, high)))
+        inside = tree.Between(operand, low, high)
         return inside if negated is None else tree.Not(inside)
 
     def membership(self, children: list[Any]) -> tree.Expression:
@@ -142,6 +150,43 @@ class TreeBuilder:
         needle, negated, *options = children
         found = tree.Membership(needle, tuple(options))
         return found if negated is None else tree.Not(found)
+
+    def like(self, children: list[Any]) -> tree.Expression:
+        """LIKE, with its ESCAPE."""
+        value, negated, word, pattern, quoted = children
+        matched = tree.Like(value, pattern, None if quoted is None else _escape(quoted), place_of(word))
+        return matched if negated is None else tree.Not(matched)
+
+    def concatenation(self, children: list[Any]) -> tree.Concatenation:
+        """`||`."""
+        return tree.Concatenation(tuple(children))
+
+    def sum(self, children: list[Any]) -> tree.Arithmetic:
+        """`+` and `-`."""
+        return tree.Arithmetic(tuple(map(str, children[1::2])), tuple(children[::2]))
+
+    def product(self, children: list[Any]) -> tree.Arithmetic:
+        """`*`, `/` and `%`."""
+        return self.sum(children)
+
+    def minus(self, children: list[Any]) -> tree.Expression:
+        """A minus sign; with a number behind it, a constant."""
+        sign, operand = children
+        match operand:
+            case tree.Literal(int() | float() as number) if not isinstance(number, bool):
+                return tree.Literal(-number, place_of(sign))
+            case _:
+                return tree.Arithmetic(("-",), (tree.Literal(0, place_of(sign)), operand))
+
+    def plus(self, children: list[Any]) -> tree.Expression:
+        """A plus sign, which leaves nothing but numbers defined."""
+        sign, operand = children
+        return tree.Arithmetic(("+",), (tree.Literal(0, place_of(sign)), operand))
+
+    def member(self, children: list[Any]) -> tree.Member:
+        """A path into the value of an expression."""
+        base, *steps = children
+        return tree.Member(base, tuple(steps))
 
     def property_path(self, children: list[Any]) -> tree.Property:
         """A path from an alias."""
@@ -195,10 +240,6 @@ class TreeBuilder:
         """A number."""
         return tree.Literal(_number(children[0]), place_of(children[0]))
 
-    def negative(self, children: list[Any]) -> tree.Literal:
-        """A number with a minus sign."""
-        return tree.Literal(-_number(children[0]), place_of(children[0]))
-
     def text(self, children: list[Any]) -> tree.Literal:
         """A string."""
         return tree.Literal(_unquote(children[0]), place_of(children[0]))
@@ -215,6 +256,13 @@ def _number(token: Token) -> int | float:
     if math.isinf(number):
         raise place_of(token).error("a number beyond the range of doubles")
     return number
+
+
+def _escape(token: Token) -> str:
+    character = _unquote(token)
+    if len(character) != 1:
+        raise place_of(token).error("ESCAPE takes a string of one character")
+    return character
 
 
 def _unquote(token: Token) -> str:

@@ -10,12 +10,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from cosmos_workflow_state.emulator._query import _tree as tree
-from cosmos_workflow_state.emulator._query._expressions import (
-    Evaluate,
-    compile_expression,
-    compile_selection,
-    parameter_value,
-)
+from cosmos_workflow_state.emulator._query._expressions import compile_expression, compile_selection, constant_value
+from cosmos_workflow_state.emulator._query._groups import Grouping, compile_grouping
+from cosmos_workflow_state.emulator._query._operators import Evaluate
 from cosmos_workflow_state.emulator._query._parser import parse_statement
 from cosmos_workflow_state.emulator._query._position import START, decode
 from cosmos_workflow_state.emulator._query._rows import Row, Run
@@ -23,7 +20,7 @@ from cosmos_workflow_state.emulator._query._seek import Range, choose_seek, rang
 from cosmos_workflow_state.emulator._query._source import ItemSource, Path, Seek
 from cosmos_workflow_state.emulator._values import Json
 
-__all__ = ["Plan", "Query", "parse"]
+__all__ = ["Plan", "Query", "parse", "window_of"]
 
 _REMEMBERED = 512
 """How many texts are remembered; an application has a few dozen."""
@@ -41,7 +38,7 @@ class Plan:
     _order: tuple[tree.OrderItem, ...]
     _sort: tuple[tuple[Evaluate, bool], ...]
     _project: Evaluate
-    _counting: bool
+    _grouping: Grouping | None
     _distinct: bool
     _offset: int
     _limit: int | None
@@ -77,7 +74,7 @@ class Plan:
             self._where,
             self._sort,
             self._project,
-            self._counting,
+            self._grouping,
             self._distinct,
             self._offset,
             self._limit,
@@ -105,14 +102,15 @@ class Query:
             QueryError: A parameter has no value, or one that TOP, OFFSET or LIMIT cannot use.
         """
         statement = self.statement
-        offset, limit = _window(statement.window, parameters)
+        offset, limit = window_of(statement.window, parameters)
+        grouping = compile_grouping(statement, parameters)
         return Plan(
             None if statement.where is None else compile_expression(statement.where, parameters),
             ranges_of(statement.where, parameters),
             statement.order,
             _sort(statement.order, parameters),
-            _projection(statement.selection, parameters),
-            isinstance(statement.selection, tree.Count),
+            compile_selection(statement.selection, parameters) if grouping is None else grouping.project,
+            grouping,
             statement.distinct,
             offset,
             limit,
@@ -145,13 +143,12 @@ def _sort(order: tuple[tree.OrderItem, ...], parameters: Mapping[str, Json]) -> 
     return tuple((compile_expression(item.property, parameters), item.descending) for item in several)
 
 
-def _projection(selection: tree.Selection, parameters: Mapping[str, Json]) -> Evaluate:
-    if isinstance(selection, tree.Count):
-        return compile_expression(selection.operand, parameters)
-    return compile_selection(selection, parameters)
+def window_of(window: tree.Window | None, parameters: Mapping[str, Json]) -> tuple[int, int | None]:
+    """Tell how many rows a query leaves out first and gives at most, None for all.
 
-
-def _window(window: tree.Window | None, parameters: Mapping[str, Json]) -> tuple[int, int | None]:
+    Raises:
+        QueryError: A parameter has no value, or one that TOP, OFFSET or LIMIT cannot use.
+    """
     if window is None:
         return 0, None
     offset = 0 if window.offset is None else _amount(window.offset, parameters)
@@ -159,7 +156,7 @@ def _window(window: tree.Window | None, parameters: Mapping[str, Json]) -> tuple
 
 
 def _amount(written: tree.Literal | tree.Parameter, parameters: Mapping[str, Json]) -> int:
-    value = parameter_value(written, parameters) if isinstance(written, tree.Parameter) else written.value
+    value = constant_value(written, parameters)
     if isinstance(value, float) and value.is_integer():
         value = int(value)
     if not isinstance(value, int) or isinstance(value, bool) or value < 0:

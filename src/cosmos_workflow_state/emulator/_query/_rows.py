@@ -1,7 +1,7 @@
 """Rows out of candidates: filter, order, project, drop duplicates, skip and stop.
 
 Owns the run of a plan over a source, and resuming it. Everything is lazy: no candidate is read that no row needs,
-except by orders over several properties, which read one value of the first property ahead, and counts.
+except by orders over several properties, which read one value of the first property ahead, and groups.
 """
 
 from __future__ import annotations
@@ -11,7 +11,8 @@ from dataclasses import dataclass, replace
 from itertools import groupby, takewhile
 
 from cosmos_workflow_state.emulator._ordering import UNDEFINED, complement, term
-from cosmos_workflow_state.emulator._query._expressions import Evaluate
+from cosmos_workflow_state.emulator._query._groups import Grouping
+from cosmos_workflow_state.emulator._query._operators import Evaluate
 from cosmos_workflow_state.emulator._query._position import START, Position, encode
 from cosmos_workflow_state.emulator._query._source import Candidate, ItemSource, Seek
 from cosmos_workflow_state.emulator._values import Json
@@ -50,8 +51,8 @@ class Run:
         seek: The index range to read.
         where: The condition, None when there is none.
         order: ORDER BY of several properties, each with whether it descends; empty when the scan's order will do.
-        project: One item to its row; for a count, to the value that has to be defined.
-        counting: Whether the only row is the number of rows.
+        project: One item to its row.
+        grouping: What makes rows of groups of items; None if each item has a row of its own.
         distinct: Whether equal rows are given once.
         offset: How many rows to leave out first.
         limit: How many rows to give at most, None for all.
@@ -62,7 +63,7 @@ class Run:
     where: Evaluate | None
     order: tuple[tuple[Evaluate, bool], ...]
     project: Evaluate
-    counting: bool
+    grouping: Grouping | None
     distinct: bool
     offset: int
     limit: int | None
@@ -81,13 +82,7 @@ class Run:
                 return
 
     def _matches(self, start: Position) -> Iterator[_Match]:
-        if self.counting:
-            return self._count(start)
         return self._distinct(start) if self.distinct else self._projected(start)
-
-    def _count(self, start: Position) -> Iterator[_Match]:
-        if start == START:
-            yield _Match(sum(1 for _ in self._projected(start)), b"", START)
 
     def _distinct(self, start: Position) -> Iterator[_Match]:
         seen: set[bytes] = set()
@@ -105,6 +100,15 @@ class Run:
         return {term(match.value) for match in before}
 
     def _projected(self, start: Position) -> Iterator[_Match]:
+        return self._of_items(start) if self.grouping is None else self._of_groups(self.grouping, start.key)
+
+    def _of_groups(self, grouping: Grouping, done: bytes | None) -> Iterator[_Match]:
+        """Gather all groups again on each page: their keys tell which ones are left."""
+        for key, value in grouping.rows(candidate.item for candidate, _ in self._filtered(START)):
+            if value is not UNDEFINED and (done is None or key > done):
+                yield _Match(value, key, Position(0, None, key))
+
+    def _of_items(self, start: Position) -> Iterator[_Match]:
         for candidate, position in self._ordered(start) if self.order else self._filtered(start):
             value = self.project(candidate.item)
             if value is not UNDEFINED:

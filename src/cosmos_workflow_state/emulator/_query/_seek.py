@@ -12,7 +12,8 @@ from typing import TypeAlias
 
 from cosmos_workflow_state.emulator._ordering import UNDEFINED, Value, prefix_range, term, type_range
 from cosmos_workflow_state.emulator._query import _tree as tree
-from cosmos_workflow_state.emulator._query._expressions import parameter_value
+from cosmos_workflow_state.emulator._query._expressions import constant_value
+from cosmos_workflow_state.emulator._query._like import literal_prefix
 from cosmos_workflow_state.emulator._query._source import Bound, ItemSource, Path, Seek
 from cosmos_workflow_state.emulator._values import Json
 
@@ -122,15 +123,20 @@ def _conjuncts(where: tree.Expression | None) -> Iterator[tree.Expression]:
 def _range_of(condition: tree.Expression, parameters: _Parameters) -> tuple[Path, Range] | None:
     match condition:
         case tree.Comparison(operator, tree.Property() as place, other) if operator in _MIRRORED:
-            return _compared(place, operator, _constant(other, parameters))
+            found = _compared(place, operator, _constant(other, parameters))
         case tree.Comparison(operator, other, tree.Property() as place) if operator in _MIRRORED:
-            return _compared(place, _MIRRORED[operator], _constant(other, parameters))
+            found = _compared(place, _MIRRORED[operator], _constant(other, parameters))
+        case tree.Between(tree.Property() as place, low, high):
+            found = _at(place, _between(_constant(low, parameters), _constant(high, parameters)))
         case tree.Membership(tree.Property() as place, options):
-            return _at(place, _spanning([_constant(option, parameters) for option in options]))
+            found = _at(place, _spanning([_constant(option, parameters) for option in options]))
         case tree.Call("STARTSWITH", (tree.Property() as place, prefix)):
-            return _at(place, _prefixed(_constant(prefix, parameters)))
+            found = _at(place, _prefixed(_constant(prefix, parameters)))
+        case tree.Like(tree.Property() as place, pattern, escape):
+            found = _at(place, _like(_constant(pattern, parameters), escape))
         case _:
-            return None
+            found = None
+    return found
 
 
 def _at(place: tree.Property, demanded: Range | None) -> tuple[Path, Range] | None:
@@ -151,6 +157,12 @@ def _comparable(operator: str, constant: Value) -> Range:
     return Range(low, high)
 
 
+def _between(low: Value, high: Value) -> Range | None:
+    if not _is_scalar(low) or not _is_scalar(high):
+        return None
+    return _comparable(">=", low).narrowed(_comparable("<=", high))
+
+
 def _spanning(constants: list[Value]) -> Range | None:
     if not all(map(_is_scalar, constants)):
         return None
@@ -165,18 +177,18 @@ def _prefixed(prefix: Value) -> Range | None:
     return Range(Bound(low, inclusive=True), Bound(end, inclusive=False))
 
 
+def _like(pattern: Value, escape: str | None) -> Range | None:
+    return _prefixed(literal_prefix(pattern, escape) if isinstance(pattern, str) else pattern)
+
+
 def _is_scalar(value: Value) -> bool:
     return value is not UNDEFINED and not isinstance(value, (dict, list))
 
 
 def _constant(expression: tree.Expression, parameters: _Parameters) -> Value:
-    match expression:
-        case tree.Literal(value):
-            return value
-        case tree.Parameter():
-            return parameter_value(expression, parameters)
-        case _:
-            return UNDEFINED
+    if isinstance(expression, (tree.Literal, tree.Parameter)):
+        return constant_value(expression, parameters)
+    return UNDEFINED
 
 
 def _path_of(place: tree.Property) -> Path | None:

@@ -16,16 +16,24 @@ __all__ = [
     "AllOf",
     "AllProperties",
     "AnyOf",
+    "Arithmetic",
     "ArrayLiteral",
+    "Between",
     "Call",
+    "Coalesce",
     "Comparison",
-    "Count",
+    "Concatenation",
+    "Condition",
+    "Conditional",
     "Expression",
+    "Like",
     "Literal",
+    "Member",
     "Membership",
     "Not",
     "ObjectLiteral",
     "OneValue",
+    "Operation",
     "OrderItem",
     "Parameter",
     "Place",
@@ -36,6 +44,7 @@ __all__ = [
     "Step",
     "Window",
     "children",
+    "selected",
     "walk",
 ]
 
@@ -82,6 +91,14 @@ class Property:
 
 
 @dataclass(frozen=True, slots=True)
+class Member:
+    """A path into the value of an expression; at least one step."""
+
+    base: Expression
+    steps: tuple[Step, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Call:
     """A function call, the name in upper case."""
 
@@ -100,11 +117,61 @@ class Comparison:
 
 
 @dataclass(frozen=True, slots=True)
+class Between:
+    """`operand BETWEEN low AND high`, both ends within."""
+
+    operand: Expression
+    low: Expression
+    high: Expression
+
+
+@dataclass(frozen=True, slots=True)
 class Membership:
     """`needle IN (options)`."""
 
     needle: Expression
     options: tuple[Expression, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Like:
+    """`value LIKE pattern ESCAPE escape`."""
+
+    value: Expression
+    pattern: Expression
+    escape: str | None
+    place: Place
+
+
+@dataclass(frozen=True, slots=True)
+class Arithmetic:
+    """Operands with the signs between them, from left to right; all signs of one precedence."""
+
+    operators: tuple[str, ...]
+    operands: tuple[Expression, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Concatenation:
+    """`||` over two or more parts."""
+
+    parts: tuple[Expression, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Conditional:
+    """`condition ? then : otherwise`."""
+
+    condition: Expression
+    then: Expression
+    otherwise: Expression
+
+
+@dataclass(frozen=True, slots=True)
+class Coalesce:
+    """`??` over two or more parts: the first that is defined."""
+
+    parts: tuple[Expression, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,9 +209,13 @@ class ObjectLiteral:
     properties: tuple[tuple[str, Expression], ...]
 
 
-Expression: TypeAlias = (
-    Literal | Parameter | Property | Call | Comparison | Membership | AllOf | AnyOf | Not | ArrayLiteral | ObjectLiteral
-)
+Condition: TypeAlias = Comparison | Between | Membership | Like | AllOf | AnyOf | Not
+"""Operators that answer true, false or undefined."""
+
+Operation: TypeAlias = Condition | Arithmetic | Concatenation | Conditional | Coalesce
+"""What is written with operators."""
+
+Expression: TypeAlias = Literal | Parameter | Property | Member | Call | ArrayLiteral | ObjectLiteral | Operation
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,20 +231,13 @@ class OneValue:
 
 
 @dataclass(frozen=True, slots=True)
-class Count:
-    """`SELECT VALUE COUNT(operand)`: how many rows there are for which the operand is defined."""
-
-    operand: Expression
-
-
-@dataclass(frozen=True, slots=True)
 class SelectList:
     """`SELECT a, b AS c`: each column with the name it has in the row."""
 
     columns: tuple[tuple[str, Expression], ...]
 
 
-Selection: TypeAlias = AllProperties | OneValue | Count | SelectList
+Selection: TypeAlias = AllProperties | OneValue | SelectList
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,6 +264,7 @@ class Statement:
     selection: Selection
     alias: str
     where: Expression | None
+    group: tuple[Expression, ...]
     order: tuple[OrderItem, ...]
     window: Window | None
 
@@ -223,15 +288,31 @@ def walk(expression: Expression) -> Iterator[tuple[Expression, int]]:
 def children(node: Expression) -> tuple[Expression, ...]:
     """Give the expressions directly below one, in the order of the text."""
     match node:
-        case Call(arguments=parts) | AllOf(parts) | AnyOf(parts) | ArrayLiteral(parts):
-            return parts
-        case Comparison(left=left, right=right):
-            return (left, right)
+        case Literal() | Parameter() | Property():
+            below: tuple[Expression, ...] = ()
+        case Call(arguments=parts) | ArrayLiteral(parts) | Arithmetic(operands=parts):
+            below = parts
+        case Concatenation(parts) | Coalesce(parts) | AllOf(parts) | AnyOf(parts):
+            below = parts
+        case Comparison(left=left, right=right) | Like(value=left, pattern=right):
+            below = (left, right)
         case Membership(needle, options):
-            return (needle, *options)
-        case Not(operand):
-            return (operand,)
-        case ObjectLiteral(properties):
-            return tuple(value for _, value in properties)
+            below = (needle, *options)
+        case Between(first, second, third) | Conditional(first, second, third):
+            below = (first, second, third)
+        case Member(base=operand) | Not(operand):
+            below = (operand,)
         case _:
+            below = tuple(value for _, value in node.properties)
+    return below
+
+
+def selected(selection: Selection) -> tuple[Expression, ...]:
+    """Give the expressions of a SELECT clause; none for `SELECT *`."""
+    match selection:
+        case AllProperties():
             return ()
+        case OneValue(expression):
+            return (expression,)
+        case _:
+            return tuple(expression for _, expression in selection.columns)

@@ -1,17 +1,14 @@
-"""MAF's own Cosmos checkpoint storage, unchanged, on the embedded engine: single key, default indexing policy."""
+"""MAF's own Cosmos stores, unchanged, on what ``--against`` names: single key, default indexing policy."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from pathlib import Path
-
 import pytest
-from agent_framework import WorkflowCheckpoint
+from agent_framework import Message, WorkflowCheckpoint
 from agent_framework.exceptions import WorkflowCheckpointException
-from agent_framework_azure_cosmos import CosmosCheckpointStorage
+from agent_framework_azure_cosmos import CosmosCheckpointStorage, CosmosHistoryProvider
 from azure.cosmos.aio import CosmosClient
 
-from cosmos_workflow_state._embedded import open_embedded
+from support.targets import Target
 
 
 def checkpoint(number: int, workflow: str = "invoices") -> WorkflowCheckpoint:
@@ -27,12 +24,22 @@ def checkpoint(number: int, workflow: str = "invoices") -> WorkflowCheckpoint:
 
 
 @pytest.fixture
-async def storage(tmp_path: Path) -> AsyncIterator[CosmosCheckpointStorage]:
-    """Yield MAF's storage over a client of an engine on a file."""
-    account = await open_embedded(tmp_path / "state.db")
-    async with CosmosClient(account.endpoint, account.key, transport=account.transport()) as client:
-        yield CosmosCheckpointStorage(cosmos_client=client, database_name="db", container_name="checkpoints")
-    await account.close()
+async def storage(client: CosmosClient, target: Target | None) -> CosmosCheckpointStorage:
+    """Return MAF's checkpoint storage; it creates what it needs, except where a token may not."""
+    if target is None:
+        return CosmosCheckpointStorage(cosmos_client=client, database_name="db", container_name="checkpoints")
+    name = await target.create_container("/workflow_name")
+    return CosmosCheckpointStorage(cosmos_client=client, database_name=target.database, container_name=name)
+
+
+@pytest.fixture
+async def history(client: CosmosClient, target: Target | None) -> CosmosHistoryProvider:
+    """Return MAF's history store; the database has to be there for it."""
+    if target is None:
+        await client.create_database("db")
+        return CosmosHistoryProvider(cosmos_client=client, database_name="db", container_name="history")
+    name = await target.create_container("/session_id")
+    return CosmosHistoryProvider(cosmos_client=client, database_name=target.database, container_name=name)
 
 
 async def test_save_and_load(storage: CosmosCheckpointStorage) -> None:
@@ -64,3 +71,14 @@ async def test_delete(storage: CosmosCheckpointStorage) -> None:
     assert await storage.delete("invoices-1") is True
     assert await storage.delete("invoices-1") is False
     assert await storage.list_checkpoint_ids(workflow_name="invoices") == []
+
+
+async def test_history(history: CosmosHistoryProvider) -> None:
+    """Messages come back in order, of one session only, until they are cleared."""
+    for session in ("one", "two"):
+        await history.save_messages(session, [Message("user", [f"hello {session}"]), Message("assistant", ["hi"])])
+    await history.save_messages("one", [Message("user", ["bye"])])
+    assert [message.text for message in await history.get_messages("one")] == ["hello one", "hi", "bye"]
+    await history.clear("one")
+    assert await history.get_messages("one") == []
+    assert len(await history.get_messages("two")) == 2

@@ -1,0 +1,99 @@
+"""A stand-in for the endpoint that gives managed identities their tokens, in two of Azure's shapes.
+
+Owns both shapes: App Service (https://learn.microsoft.com/azure/app-service/overview-managed-identity#rest-endpoint-reference)
+and virtual machines (https://learn.microsoft.com/entra/identity/managed-identities-azure-resources/how-to-use-vm-token).
+Must not know what tokens are worth.
+"""
+
+from __future__ import annotations
+
+import hmac
+import secrets
+import time
+from collections.abc import Callable, Mapping
+from types import TracebackType
+from typing import Final, Self
+
+from aiohttp import web
+
+from cosmos_workflow_state.emulator._tokens import LIFETIME
+
+__all__ = ["IdentityEndpoint"]
+
+_HOST: Final = "127.0.0.1"
+_APP_SERVICE: Final = "/msi/token"
+_MACHINE: Final = "/metadata/identity/oauth2/token"
+
+
+class IdentityEndpoint:
+    """Listens on this machine while the context is open; a credential finds it by environment variables."""
+
+    def __init__(self, issue: Callable[[str], str]) -> None:
+        """Set who makes tokens.
+
+        Args:
+            issue: Makes one for an audience.
+        """
+        self._issue = issue
+        self._secret = secrets.token_hex(16)
+        self._runner: web.ServerRunner | None = None
+        self._port = 0
+
+    @property
+    def app_service_environment(self) -> Mapping[str, str]:
+        """Environment variables that a credential takes for App Service's."""
+        return {"IDENTITY_ENDPOINT": f"http://{_HOST}:{self._port}{_APP_SERVICE}", "IDENTITY_HEADER": self._secret}
+
+    @property
+    def virtual_machine_environment(self) -> Mapping[str, str]:
+        """Environment variables that lead a credential here instead of to a virtual machine's fixed address."""
+        return {"AZURE_POD_IDENTITY_AUTHORITY_HOST": f"http://{_HOST}:{self._port}"}
+
+    async def __aenter__(self) -> Self:
+        """Listen."""
+        runner = web.ServerRunner(web.Server(self._respond, access_log=None))
+        await runner.setup()
+        self._runner = runner
+        await web.TCPSite(runner, _HOST, 0).start()
+        self._port = runner.addresses[0][1]
+        return self
+
+    async def __aexit__(
+        self, _kind: type[BaseException] | None, _error: BaseException | None, _traceback: TracebackType | None
+    ) -> None:
+        """Stop listening."""
+        runner, self._runner = self._runner, None
+        if runner is not None:
+            await runner.cleanup()
+
+    async def _respond(self, received: web.BaseRequest) -> web.Response:
+        if received.method != "GET" or received.path not in (_APP_SERVICE, _MACHINE):
+            return _refused(404, "not_found", "There is no such endpoint.")
+        if not self._trusts(received):
+            return _refused(401, "unauthorized_client", "The header that proves a local caller is missing or wrong.")
+        resource = received.query.get("resource", "")
+        if not resource or "api-version" not in received.query:
+            return _refused(400, "invalid_request", "The parameters resource and api-version are needed.")
+        return web.json_response(self._answer(received.path, resource))
+
+    def _trusts(self, received: web.BaseRequest) -> bool:
+        if received.path == _APP_SERVICE:
+            given = received.headers.get("x-identity-header", "")
+            return hmac.compare_digest(given.encode("utf-8", "surrogateescape"), self._secret.encode())
+        return received.headers.get("metadata", "").lower() == "true"
+
+    def _answer(self, path: str, resource: str) -> dict[str, str]:
+        now = int(time.time())
+        token = {
+            "access_token": self._issue(resource),
+            "expires_on": str(now + LIFETIME),
+            "resource": resource,
+            "token_type": "Bearer",
+        }
+        if path == _MACHINE:
+            token |= {"expires_in": str(LIFETIME), "not_before": str(now)}
+        return token
+
+
+def _refused(status: int, error: str, description: str) -> web.Response:
+    return web.json_response({"error": error, "error_description": description}, status=status)

@@ -1,0 +1,121 @@
+"""``cosmos-workflow-state emulator`` as its user runs it."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from cosmos_workflow_state import CosmosStateFactory, CosmosStateSettings
+from cosmos_workflow_state._cli import main
+from support.servers import COMMAND, emulator_process, loaded_by
+from support.states import ALLOWED_TYPES, WORKFLOW, checkpoint
+
+KEY = "c29tZSBrZXk="
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+async def test_it_runs_until_it_is_told_to_end(number: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What it prints is all that a factory needs; both signals end it with 0, and the data is there next time."""
+    one = checkpoint("cp-1")
+    for run in (1, 2):
+        with emulator_process("--data", str(tmp_path / "state.db"), "--key", KEY) as emulator:
+            assert emulator.shown("key") == KEY
+            for name, value in emulator.environment().items():
+                monkeypatch.setenv(name, value)
+            async with CosmosStateFactory(CosmosStateSettings(allowed_checkpoint_types=ALLOWED_TYPES)) as factory:
+                storage = factory.for_tenant("contoso").checkpoints
+                if run == 1:
+                    await storage.save(one)
+                assert await storage.get_latest(workflow_name=WORKFLOW) == one
+            assert emulator.end(number) == (0, "The emulator has ended.\n", "")
+
+
+async def test_tls_is_announced(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With --tls the endpoint is https, and works."""
+    with emulator_process("--tls", "--partitions", "2") as emulator:
+        assert emulator.shown("endpoint").startswith("https://127.0.0.1:")
+        for name, value in emulator.environment().items():
+            monkeypatch.setenv(name, value)
+        async with CosmosStateFactory() as factory:
+            assert await factory.for_tenant("contoso").checkpoints.get_latest(workflow_name=WORKFLOW) is None
+        assert emulator.end(signal.SIGTERM)[0] == 0
+
+
+@pytest.mark.parametrize(("arguments", "plain"), [((), True), (("--tls",), False)], ids=["http", "https"])
+def test_other_machines_are_a_loud_matter(arguments: tuple[str, ...], *, plain: bool) -> None:
+    """Allowed to be reached by others, it says on standard error what that means."""
+    everywhere = ("--host", "0.0.0.0", "--allow-remote")  # noqa: S104 - allowed
+    with emulator_process(*everywhere, *arguments) as emulator:
+        code, _, errors = emulator.end(signal.SIGTERM)
+    assert code == 0
+    assert "WARNING: other machines can reach this emulator" in errors
+    assert ("without --tls" in errors) is plain
+    assert max(map(len, errors.splitlines())) <= 80
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--host", "0.0.0.0"], "--allow-remote"),  # noqa: S104 - refused
+        (["--data", "FOREIGN"], "state"),
+        (["--port", "1", "--host", "127.0.0.1", "--data", "/nowhere/state.db"], "/nowhere"),
+    ],
+    ids=["remote", "file", "directory"],
+)
+def test_what_cannot_run_is_one_line(arguments: list[str], message: str, tmp_path: Path) -> None:
+    """The reason is one line on standard error, and the exit code 1."""
+    foreign = tmp_path / "foreign"
+    foreign.write_text("nothing of ours, but long enough to be looked at " * 100)
+    given = [str(foreign) if argument == "FOREIGN" else argument for argument in arguments]
+    done = subprocess.run(
+        [sys.executable, "-c", COMMAND, "emulator", *given], capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.count("\n") == 1
+    assert message in done.stderr
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["--port", "65536"],
+        ["--port", "-1"],
+        ["--port", "x"],
+        ["--partitions", "0"],
+        ["--key", "no base64"],
+        ["--key", "é"],
+        ["--key", ""],
+    ],
+)
+def test_wrong_arguments_end_with_2(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    """What cannot be meant is refused with the usage, before anything is opened."""
+    with pytest.raises(SystemExit) as ended:
+        main(["emulator", *arguments])
+    assert ended.value.code == 2
+    assert "usage: cosmos-workflow-state emulator" in capsys.readouterr().err
+
+
+def test_help_fits_a_terminal(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """The help has every argument and fits into 80 columns."""
+    monkeypatch.setenv("COLUMNS", "80")
+    with pytest.raises(SystemExit):
+        main(["emulator", "--help"])
+    printed = capsys.readouterr().out
+    for argument in ("--host", "--port", "--data", "--tls", "--key", "--partitions", "--allow-remote", "--admin"):
+        assert argument in printed
+    assert max(map(len, printed.splitlines())) <= 80
+
+
+def test_the_command_loads_neither_azure_nor_the_framework() -> None:
+    """Started by the command, too, the emulator needs neither."""
+    program = (
+        "import os, signal, threading\n"
+        "from cosmos_workflow_state._cli import _emulator, main\n"
+        "_emulator._tell = lambda *_: os.kill(os.getpid(), signal.SIGTERM)\n"
+        "assert main(['emulator', '--port', '0']) == 0"
+    )
+    assert loaded_by(program, "azure", "agent_framework") == []

@@ -1,0 +1,1 @@
+"""A stand-in for the unpublished helper package that the tests of azure-cosmos import."""
