@@ -477,7 +477,7 @@ async def test_storage_failures_in_a_batch_are_no_result_of_it(
 
     monkeypatch.setattr("cosmos_workflow_state.emulator._gateway._batch.read_item", fail)
     response = await service.send("POST", DOCS, [{"operationType": "Read", "id": "1"}], BATCH)
-    assert outcome(response) == (500, None)
+    assert outcome(response) == (507, None)
 
 
 async def fill(service: Service) -> None:
@@ -641,9 +641,9 @@ async def test_failures_name_the_request(service: Service) -> None:
 
 
 def test_busy_files_can_be_tried_again() -> None:
-    """A file held by others for too long is a 503, other failures of storage a 500."""
+    """A file held by others for too long is a 503, other failures of storage a 507, which no client repeats."""
     assert failure_of(BusyError("busy")).status == 503
-    assert failure_of(StorageError("disk full")).status == 500
+    assert failure_of(StorageError("disk full")).status == 507
 
 
 async def test_closed_engines_are_an_error_of_their_own() -> None:

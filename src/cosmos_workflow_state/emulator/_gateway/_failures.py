@@ -24,6 +24,7 @@ _CODES: Final = {
     413: "RequestEntityTooLarge",
     500: "InternalServerError",
     503: "ServiceUnavailable",
+    507: "InsufficientStorage",
 }
 _STATUSES: Final[tuple[tuple[type[engine.EngineError], int, int | None], ...]] = (
     (engine.MissingOwnerError, 404, 1003),
@@ -33,6 +34,8 @@ _STATUSES: Final[tuple[tuple[type[engine.EngineError], int, int | None], ...]] =
     (engine.InvalidError, 400, None),
     # The client sends a write again after a 503: safe here, nothing of it was written.
     (engine.BusyError, 503, None),
+    # Not one of the service's: the client repeats a 500, and a full disk or a damaged file does not pass by waiting.
+    (engine.StorageError, 507, None),
     (engine.EngineError, 500, None),
 )
 _FAILED_CHARGE: Final = "1"
