@@ -88,12 +88,11 @@ class CosmosConnection:
             raise FactoryClosedError(
                 "the factory was opened on another event loop or before a fork; build one for each"
             )
-        if self._container is None:
-            async with self._lock:
-                self.check_open()
-                if self._container is None:
-                    self._container = await self._open()
-        return self._container
+        async with self._lock:
+            self.check_open()
+            if self._container is None:
+                self._container = await self._open()
+            return self._container
 
     async def close(self) -> None:
         """Close what was opened here, in reverse; once it is closed another call does nothing.

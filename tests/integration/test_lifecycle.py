@@ -13,6 +13,7 @@ import pytest
 import structlog
 
 from cosmos_workflow_state import CosmosStateFactory, CosmosStateSettings, errors
+from cosmos_workflow_state._embedded import _Handover
 from support.states import WORKFLOW, chain, checkpoint
 
 
@@ -55,6 +56,20 @@ async def test_opening_is_cancelled_while_the_file_is_opened(tmp_path: Path) -> 
                 await factory.for_tenant("contoso").checkpoints.load("cp-1")
     await factory.close()
     await _nothing_was_left_open(before)
+
+
+@pytest.mark.parametrize("abandoned_first", [True, False])
+def test_whoever_comes_second_closes_the_engine(*, abandoned_first: bool) -> None:
+    """An engine that was opened for nobody is closed, whether it or the cancellation came first."""
+    before = _engine_threads()
+    handover = _Handover()
+    if abandoned_first:
+        handover.abandon()
+        handover.open(None)
+    else:
+        handover.open(None)
+        handover.abandon()
+    assert _engine_threads() == before
 
 
 async def test_a_close_that_is_cancelled_still_closes(file_settings: CosmosStateSettings) -> None:
@@ -145,11 +160,10 @@ async def test_a_state_file_that_is_taken_away(tmp_path: Path, *, replaced: bool
         path.unlink()
         if replaced:
             path.write_bytes(b"")
-        for operation in (lambda: storage.save(checkpoint("cp-1", state={})), lambda: storage.load("cp-1")):
-            with pytest.raises(errors.ServiceError, match="state file of the embedded engine") as caught:
-                await operation()
-            assert not caught.value.retryable
-            assert not caught.value.outcome_unknown
+        with pytest.raises(errors.ServiceError, match="state file of the embedded engine") as caught:
+            await storage.save(checkpoint("cp-1", state={}))
+        assert not caught.value.retryable
+        assert not caught.value.outcome_unknown
 
 
 async def test_the_id_that_was_saved_is_returned(settings: CosmosStateSettings) -> None:
