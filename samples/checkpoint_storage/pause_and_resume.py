@@ -1,11 +1,11 @@
 """Pause a workflow in one process, resume it in another.
 
-    python pause_and_resume.py pause            runs to the human's approval, prints the checkpoint's id and ends
-    python pause_and_resume.py resume ID        is a new process: answers "yes" and finishes
+    python pause_and_resume.py pause                 runs to the human's approval, prints the checkpoint's id and ends
+    python pause_and_resume.py resume ID             is a new process: answers "yes" and finishes
     python pause_and_resume.py resume ID fabrikam    is another tenant: not found
 
-Needs no account: state is kept in ./state.db. Against an account, set COSMOS_WORKFLOW_STATE_ENDPOINT and
-COSMOS_WORKFLOW_STATE_KEY; nothing here changes.
+Needs no account: state is kept in ./pause_and_resume.db. Against an account, set COSMOS_WORKFLOW_STATE_ENDPOINT and
+COSMOS_WORKFLOW_STATE_KEY, and COSMOS_WORKFLOW_STATE_PROVISIONING=create the first time; nothing here changes.
 """
 
 import asyncio
@@ -19,7 +19,7 @@ from agent_framework import Executor, Workflow, WorkflowBuilder, WorkflowContext
 from cosmos_workflow_state import CosmosStateFactory, CosmosStateSettings, TenantCheckpointStorage
 from cosmos_workflow_state.errors import CheckpointNotFoundError
 
-NAME = "trip-approval"  # a fixed name: a process finds only checkpoints of workflows it can name
+NAME = "pause-and-resume"  # a fixed name: a process finds only checkpoints of workflows it can name
 
 
 @dataclass
@@ -65,19 +65,25 @@ async def resume(storage: TenantCheckpointStorage, checkpoint_id: str) -> None:
     print(*result.get_outputs())
 
 
-async def main(step: str, checkpoint_id: str = "", tenant: str = "contoso") -> None:
-    """Open the factory and run one step for one tenant."""
-    os.environ.setdefault("COSMOS_WORKFLOW_STATE_ENDPOINT", "embedded:state.db")
-    settings = CosmosStateSettings(allowed_checkpoint_types=[f"{__name__}:Trip"])  # only what is listed is restored
+async def main(checkpoint_id: str | None = None, tenant: str = "contoso") -> None:
+    """Open the factory; pause, or resume a checkpoint."""
+    os.environ.setdefault("COSMOS_WORKFLOW_STATE_ENDPOINT", "embedded:pause_and_resume.db")
+    # Only this script can restore `__main__:Trip`. An application has Trip in a module of its own: `trips:Trip`.
+    settings = CosmosStateSettings(allowed_checkpoint_types=[f"{__name__}:Trip"])
     async with CosmosStateFactory(settings) as factory:
         storage = factory.for_tenant(tenant).checkpoints
         try:
-            await (pause(storage) if step == "pause" else resume(storage, checkpoint_id))
+            await (resume(storage, checkpoint_id) if checkpoint_id else pause(storage))
         except CheckpointNotFoundError:
             print(f"{tenant} has no checkpoint {checkpoint_id}")
 
 
 if __name__ == "__main__":
-    if len(sys.argv) == 1:
-        sys.exit(__doc__)
-    asyncio.run(main(*sys.argv[1:]))
+    match sys.argv[1:]:
+        case ["pause"]:
+            asyncio.run(main())
+        case ["resume", _] | ["resume", _, _]:
+            asyncio.run(main(*sys.argv[2:]))
+        case _:
+            print(__doc__, file=sys.stderr)
+            sys.exit(2)

@@ -93,7 +93,7 @@ class TenantCheckpointStorage:
             checkpoint: At most ``max_payload_bytes`` before and 2 MiB after compression.
 
         Returns:
-            ``checkpoint.checkpoint_id``.
+            ``checkpoint.checkpoint_id``, as it was when this was called.
 
         Raises:
             CheckpointNotRestorableError: ``load`` would refuse it; the types are named and nothing is written.
@@ -113,8 +113,7 @@ class TenantCheckpointStorage:
             "checkpoint_id": checkpoint.checkpoint_id,
         }
         with self._view.operation(CHECKPOINT_SAVE, meter, **which) as event:
-            await save(self._view, checkpoint, meter, event)
-        return checkpoint.checkpoint_id
+            return await save(self._view, checkpoint, meter, event)
 
     async def load(self, checkpoint_id: str) -> WorkflowCheckpoint:
         """Return a checkpoint by id. A point read when its workflow is known, else a query within the tenant.
@@ -130,7 +129,7 @@ class TenantCheckpointStorage:
         """
         meter = Meter()
         with self._view.operation(CHECKPOINT_LOAD, meter, checkpoint_id=checkpoint_id) as event:
-            item = await find(self._view, checkpoint_id, meter)
+            item = await find(self._view, checkpoint_id, meter, hinted=True)
             if item is None:
                 raise CheckpointNotFoundError(
                     "no checkpoint with this id in this tenant and scope",
@@ -170,7 +169,7 @@ class TenantCheckpointStorage:
         """
         meter = Meter()
         with self._view.operation(CHECKPOINT_DELETE, meter, checkpoint_id=checkpoint_id) as event:
-            item = await find(self._view, checkpoint_id, meter)
+            item = await find(self._view, checkpoint_id, meter, hinted=False)
             deleted = item is not None and await self._view.backend.gateway.delete(
                 full_key(self._view.tenant, item["workflow_name"]), item["id"], meter
             )

@@ -6,6 +6,7 @@ It knows nothing of checkpoints. What the caller gave (a client, a credential) i
 from __future__ import annotations
 
 import asyncio
+import os
 import warnings
 from contextlib import AsyncExitStack
 from importlib.metadata import version
@@ -52,10 +53,10 @@ class CosmosConnection:
         self._given_client = client
         self._given_credential = credential
         self._lock = asyncio.Lock()
-        self._loop: asyncio.AbstractEventLoop | None = None
+        self._home: tuple[int, asyncio.AbstractEventLoop] | None = None
         self._opened: AsyncExitStack | None = None
         self._container: ContainerProxy | None = None
-        self._closed = False
+        self._closing: asyncio.Task[None] | None = None
 
     def __del__(self) -> None:
         """Tell of a connection that nobody closed."""
@@ -70,37 +71,44 @@ class CosmosConnection:
         Raises:
             FactoryClosedError: It was.
         """
-        if self._closed:
+        if self._closing is not None:
             raise FactoryClosedError("the factory is closed; use its storages inside its async with block")
 
     async def container(self) -> ContainerProxy:
         """Return the container, opening the client under a lock on first use.
 
         Raises:
-            FactoryClosedError: The connection was closed, or was opened on another event loop.
+            FactoryClosedError: The connection was closed, or was opened on another event loop or in another process.
             ProvisioningError: The container is missing or not shaped as it must be.
             ServiceError: The service refused or could not be reached.
             SettingsError: No usable key is set.
         """
         self.check_open()
-        if self._loop not in {None, asyncio.get_running_loop()}:
-            raise FactoryClosedError("the factory was opened on another event loop; build one for each loop")
-        if self._container is None:
-            async with self._lock:
-                self.check_open()
-                if self._container is None:
-                    self._container = await self._open()
-        return self._container
+        if self._home not in {None, (os.getpid(), asyncio.get_running_loop())}:
+            raise FactoryClosedError(
+                "the factory was opened on another event loop or before a fork; build one for each"
+            )
+        async with self._lock:
+            self.check_open()
+            if self._container is None:
+                self._container = await self._open()
+            return self._container
 
     async def close(self) -> None:
-        """Close what was opened here, in reverse; a second call does nothing.
+        """Close what was opened here, in reverse; once it is closed another call does nothing.
+
+        Cancelling a call does not stop the closing.
 
         Raises:
             Exception: What closing the client raised.
         """
-        if self._closed:
+        if self._closing is None:
+            self._closing = asyncio.create_task(self._close())
+        elif self._closing.done():
             return
-        self._closed = True
+        await asyncio.shield(self._closing)
+
+    async def _close(self) -> None:
         async with self._lock:
             opened, self._opened, self._container = self._opened, None, None
             with operation(self._logger, FACTORY_CLOSE):
@@ -109,7 +117,6 @@ class CosmosConnection:
 
     async def _open(self) -> ContainerProxy:
         settings = self._settings
-        self._loop = asyncio.get_running_loop()
         mode = settings.effective_provisioning
         with operation(self._logger, FACTORY_OPEN, provisioning=mode):
             async with AsyncExitStack() as opening:
@@ -118,6 +125,7 @@ class CosmosConnection:
                     client, database=settings.database, container=settings.checkpoint_container, mode=mode
                 )
                 self._opened = opening.pop_all()
+        self._home = (os.getpid(), asyncio.get_running_loop())
         return container
 
     async def _enter_client(self, opening: AsyncExitStack) -> CosmosClient:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import secrets
+import threading
 from http import HTTPStatus
 from pathlib import Path
 from types import TracebackType
@@ -90,15 +91,9 @@ class EmbeddedTransport(AsyncHttpTransport[HttpRequest, EmbeddedResponse]):
         Raises:
             EngineClosedError: The engine is closed.
         """
-        response = await self._gateway.handle(
-            Request(
-                request.method,
-                urlsplit(request.url).path,
-                {name.lower(): value for name, value in request.headers.items()},
-                _body(request),
-            )
-        )
-        return EmbeddedResponse(request, response)
+        headers = {name.lower(): value for name, value in request.headers.items()}
+        asked = Request(request.method, urlsplit(request.url).path, headers, _body(request))
+        return EmbeddedResponse(request, await self._gateway.handle(asked))
 
 
 def _body(request: HttpRequest) -> bytes:
@@ -128,6 +123,30 @@ class EmbeddedAccount:
         await asyncio.to_thread(self._engine.close)
 
 
+class _Handover:
+    """Opens an engine in a thread for a coroutine that may be cancelled meanwhile: then nobody else would close it."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._engine: Engine | None = None
+        self._abandoned = False
+
+    def open(self, path: Path | None) -> Engine:
+        engine = Engine.open(path)
+        with self._lock:
+            self._engine = engine
+            if self._abandoned:
+                engine.close()
+        return engine
+
+    def abandon(self) -> None:
+        """Close the engine now or, from the thread, once it is open."""
+        with self._lock:
+            self._abandoned = True
+            if self._engine is not None:
+                self._engine.close()
+
+
 async def open_embedded(path: Path | None) -> EmbeddedAccount:
     """Open the embedded engine.
 
@@ -141,4 +160,9 @@ async def open_embedded(path: Path | None) -> EmbeddedAccount:
         EngineError: The file cannot be used; the kind says why.
         OSError: The file cannot be created.
     """
-    return EmbeddedAccount(await asyncio.to_thread(Engine.open, path))
+    handover = _Handover()
+    try:
+        return EmbeddedAccount(await asyncio.to_thread(handover.open, path))
+    except asyncio.CancelledError:
+        handover.abandon()
+        raise

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Iterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Final, Protocol, TypeVar, cast
 
 from azure.core import MatchConditions
-from azure.core.exceptions import AzureError, ClientAuthenticationError
+from azure.core.exceptions import ClientAuthenticationError, DecodeError
 from azure.cosmos.aio import ContainerProxy
 from azure.cosmos.exceptions import CosmosHttpResponseError
 
@@ -34,11 +34,13 @@ _Result = TypeVar("_Result")
 _CHARGE: Final = "x-ms-request-charge"
 _RETRY_AFTER_MS: Final = "x-ms-retry-after-ms"
 _ACTIVITY_ID: Final = "x-ms-activity-id"
+_ETAG: Final = "etag"
 
 _NOT_FOUND: Final = 404
 _CONFLICT: Final = 409
 _PRECONDITION_FAILED: Final = 412
 _TOO_MANY_REQUESTS: Final = 429
+_INSUFFICIENT_STORAGE: Final = 507
 _ACCESS_DENIED: Final = frozenset({401, 403})
 _NOT_APPLIED: Final = frozenset({410, 449})
 _OUTCOME_UNKNOWN: Final = frozenset({408, 500, 502, 503, 504})
@@ -46,6 +48,10 @@ _OWNER_MISSING: Final = 1003
 _SESSION_NOT_AVAILABLE: Final = 1002
 
 _MAX_TRIES: Final = 6
+_REPEATED_BY_THE_CLIENT: Final = frozenset({404, 408, 500, 502, 503, 504})
+_MAX_TRIES_OF_REPEATED: Final = 3
+"""The client sends these twice, in queries four times, whatever its options say: three of our tries are up to twelve
+requests."""
 _FIRST_DELAY: Final = 0.1
 _MAX_DELAY: Final = 5.0
 """Seconds; the wait before try n is drawn evenly from 0 to ``min(_MAX_DELAY, _FIRST_DELAY * 2**n)``, so that many
@@ -68,7 +74,7 @@ class Meter:
 
     def add(self, headers: Mapping[str, str], _body: object = None) -> None:
         """Count one answer; this is the shape of the client's ``response_hook``."""
-        self.request_charge += float(headers.get(_CHARGE, 0))
+        self.request_charge += _number(headers.get(_CHARGE)) or 0.0
         self.requests += 1
 
 
@@ -99,7 +105,10 @@ class Gateway:
         """
 
         async def send(container: ContainerProxy) -> Item:
-            return await container.read_item(item_id, partition_key=key, response_hook=meter.add)
+            item = await container.read_item(item_id, partition_key=key, response_hook=meter.add)
+            if item.get("id") != item_id:
+                raise DecodeError("the answer to a read is not the item")
+            return item
 
         return await self._unless(_NOT_FOUND, send, meter)
 
@@ -111,7 +120,7 @@ class Gateway:
         """
 
         async def send(container: ContainerProxy) -> bool:
-            await container.create_item(item, no_response=True, response_hook=meter.add)
+            await container.create_item(item, no_response=True, response_hook=_acknowledged(meter))
             return True
 
         return await self._unless(_CONFLICT, send, meter) is not None
@@ -130,7 +139,7 @@ class Gateway:
                 etag=etag,
                 match_condition=MatchConditions.IfNotModified,
                 no_response=True,
-                response_hook=meter.add,
+                response_hook=_acknowledged(meter),
             )
             return True
 
@@ -196,54 +205,73 @@ class Gateway:
             raise
 
     async def _send(self, send: Callable[[ContainerProxy], Awaitable[_Result]], meter: Meter) -> _Result:
-        for delay in _delays():
+        tries = 0
+        while True:
             container = await self._connection.container()
             try:
                 with translated(meter):
                     return await send(container)
             except ServiceError as error:
+                tries += 1
                 meter.unknown_outcomes += error.outcome_unknown
-                if not error.retryable or delay is None:
+                if not error.retryable or tries >= _max_tries(error):
                     raise
-                await asyncio.sleep(max(delay, error.retry_after or 0.0))
-        raise AssertionError("the last delay is None")  # pragma: no cover - the loop ends in return or raise
+                delay = max(_jitter(tries), error.retry_after or 0.0)
+            await asyncio.sleep(delay)
 
 
 @contextmanager
 def translated(meter: Meter | None = None) -> Generator[None]:
-    """Turn what azure-cosmos and azure-core raise into our errors, the cause kept.
+    """Turn whatever the client raises into our errors, the cause kept.
+
+    Beside its own errors the client lets others through: KeyError where a session token was cleared twice, ValueError
+    once its transport is closed, TypeError and more on answers that are not the service's.
 
     Raises:
-        CosmosStateError: Instead of any ``AzureError``.
+        CosmosStateError: Instead of any other exception.
     """
     try:
         yield
-    except AzureError as error:
-        if meter is not None and isinstance(error, CosmosHttpResponseError):
+    except CosmosStateError:
+        raise
+    except CosmosHttpResponseError as error:
+        if meter is not None:
             meter.add(_headers(error))
-        raise _translation(error) from error
-
-
-def _translation(error: AzureError) -> CosmosStateError:
-    if isinstance(error, ClientAuthenticationError):
-        return AccessDeniedError(f"the credential gave no token ({type(error).__name__})")
-    if not isinstance(error, CosmosHttpResponseError):
-        return ServiceUnavailableError(
-            f"the service could not be reached ({type(error).__name__}); is COSMOS_WORKFLOW_STATE_ENDPOINT right?",
+        raise _answer(error) from error
+    except ClientAuthenticationError as error:
+        raise AccessDeniedError(f"the credential gave no token ({type(error).__name__})") from error
+    except Exception as error:
+        raise ServiceUnavailableError(
+            f"the service could not be reached, or its answer not be understood ({type(error).__name__}); is "
+            "COSMOS_WORKFLOW_STATE_ENDPOINT right?",
             outcome_unknown=True,
-        )
+        ) from error
+
+
+def _acknowledged(meter: Meter) -> Callable[[Mapping[str, str], object], None]:
+    """Return a ``response_hook`` that takes only the service's word for a write: every version has an ETag."""
+
+    def hook(headers: Mapping[str, str], _body: object) -> None:
+        meter.add(headers)
+        if _ETAG not in headers:
+            raise DecodeError("the answer to a write has no ETag")
+
+    return hook
+
+
+def _answer(error: CosmosHttpResponseError) -> CosmosStateError:
     status, sub_status = error.status_code, cast("int | None", cast("Any", error).sub_status)
     headers = _headers(error)
     if status == _NOT_FOUND and sub_status == _OWNER_MISSING:
         return ProvisioningError("the database or container does not exist")
     kind, message = _kind(status, sub_status)
-    retry_after = headers.get(_RETRY_AFTER_MS)
+    retry_after = _number(headers.get(_RETRY_AFTER_MS))
     return kind(
         f"{message} (status {status}, sub-status {sub_status})",
         status_code=status,
         sub_status=sub_status,
         activity_id=headers.get(_ACTIVITY_ID),
-        retry_after=None if retry_after is None else float(retry_after) / 1000,
+        retry_after=None if retry_after is None else retry_after / 1000,
         outcome_unknown=status in _OUTCOME_UNKNOWN,
     )
 
@@ -253,6 +281,11 @@ def _headers(error: CosmosHttpResponseError) -> Mapping[str, str]:
 
 
 def _kind(status: int | None, sub_status: int | None) -> tuple[type[ServiceError], str]:
+    if status == _INSUFFICIENT_STORAGE:
+        return (
+            ServiceError,
+            "the state file of the embedded engine cannot be used, for example because the disk is full",
+        )
     if status in _ACCESS_DENIED:
         return AccessDeniedError, "the service did not accept the key or identity, or it lacks the right"
     if status == _TOO_MANY_REQUESTS:
@@ -263,8 +296,17 @@ def _kind(status: int | None, sub_status: int | None) -> tuple[type[ServiceError
     return ServiceError, "the service refused the request"
 
 
-def _delays() -> Iterator[float | None]:
-    """Yield the seconds to wait after each failed try; None after the last."""
-    for attempt in range(_MAX_TRIES - 1):
-        yield random.uniform(0, min(_MAX_DELAY, _FIRST_DELAY * 2**attempt))  # noqa: S311 - jitter, not a secret
-    yield None
+def _max_tries(error: ServiceError) -> int:
+    return _MAX_TRIES_OF_REPEATED if error.status_code in _REPEATED_BY_THE_CLIENT else _MAX_TRIES
+
+
+def _jitter(tries: int) -> float:
+    """Return the seconds to wait after this many failed tries."""
+    return random.uniform(0, min(_MAX_DELAY, _FIRST_DELAY * 2 ** (tries - 1)))  # noqa: S311 - jitter, not a secret
+
+
+def _number(text: str | None) -> float | None:
+    try:
+        return None if text is None else float(text)
+    except ValueError:
+        return None

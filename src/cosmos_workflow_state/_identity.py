@@ -17,6 +17,9 @@ MAX_NAME_BYTES: Final = 1024
 """UTF-8 bytes of a workflow name or scope. Both go into a partition key or an index term; the service takes 2,048
 bytes for a partition key value (https://learn.microsoft.com/azure/cosmos-db/concepts-limits)."""
 
+MAX_CHECKPOINT_ID_BYTES: Final = 8192
+"""UTF-8 bytes of a checkpoint id: every event and every header holds it."""
+
 _MAX_SCOPE_BYTES: Final = 200
 _MAX_CHECKPOINT_ID_BYTES: Final = 600
 """Encoded bytes of the parts of an item id before they are hashed; an id has at most 1,023 bytes (same page)."""
@@ -74,7 +77,7 @@ class Scope:
         Raises:
             InvalidIdentifierError: It is not a str, has NUL or a lone surrogate, or is over 1,024 UTF-8 bytes.
         """
-        return cls(_bounded("scope", scope))
+        return cls(_bounded("scope", scope, MAX_NAME_BYTES))
 
 
 def accept_workflow_name(name: str) -> str:
@@ -83,24 +86,26 @@ def accept_workflow_name(name: str) -> str:
     Raises:
         InvalidIdentifierError: It is not a str, empty, has NUL or a lone surrogate, or is over 1,024 UTF-8 bytes.
     """
-    if not _bounded("workflow_name", name):
+    text = _bounded("workflow_name", name, MAX_NAME_BYTES)
+    if not text:
         raise InvalidIdentifierError("workflow_name must not be empty")
-    return name
+    return text
 
 
 def accept_checkpoint_id(checkpoint_id: str) -> str:
     """Return the checkpoint id unchanged.
 
     Raises:
-        InvalidIdentifierError: It is not a str, empty, or has NUL or a lone surrogate.
+        InvalidIdentifierError: It is not a str, empty, has NUL or a lone surrogate, or is over 8,192 UTF-8 bytes.
     """
-    if not _text("checkpoint_id", checkpoint_id):
+    text = _bounded("checkpoint_id", checkpoint_id, MAX_CHECKPOINT_ID_BYTES)
+    if not text:
         raise InvalidIdentifierError("checkpoint_id must not be empty")
-    return checkpoint_id
+    return text
 
 
-def may_exist(checkpoint_id: str) -> bool:
-    """Return whether a checkpoint of this id can have been saved.
+def possible_checkpoint_id(checkpoint_id: str) -> str | None:
+    """Return the checkpoint id unchanged, None when no checkpoint of this id can have been saved.
 
     Raises:
         InvalidIdentifierError: It is not a str.
@@ -108,10 +113,9 @@ def may_exist(checkpoint_id: str) -> bool:
     if not isinstance(checkpoint_id, str):  # pyright: ignore[reportUnnecessaryIsInstance] - callers may be untyped
         raise InvalidIdentifierError(f"checkpoint_id must be a str, not {type(checkpoint_id).__name__}")
     try:
-        accept_checkpoint_id(checkpoint_id)
+        return accept_checkpoint_id(checkpoint_id)
     except InvalidIdentifierError:
-        return False
-    return True
+        return None
 
 
 def checkpoint_item_id(scope: Scope, checkpoint_id: str) -> str:
@@ -141,18 +145,21 @@ def tenant_prefix(tenant: TenantId) -> list[str]:
     return [tenant.value]
 
 
-def _bounded(name: str, value: str) -> str:
-    size = len(_text(name, value).encode())
-    if size > MAX_NAME_BYTES:
-        raise InvalidIdentifierError(f"{name} has {size} UTF-8 bytes; it must have at most {MAX_NAME_BYTES}")
-    return value
+def _bounded(name: str, value: str, max_bytes: int) -> str:
+    text = _text(name, value)
+    size = len(text.encode())
+    if size > max_bytes:
+        raise InvalidIdentifierError(f"{name} has {size} UTF-8 bytes; it must have at most {max_bytes}")
+    return text
 
 
 def _text(name: str, value: object) -> str:
     if not isinstance(value, str):
         raise InvalidIdentifierError(f"{name} must be a str, not {type(value).__name__}")
-    if "\0" in value:
+    # A subclass may say one thing to a comparison and another to an encoder: what goes on is the text itself.
+    text = str.__str__(value)
+    if "\0" in text:
         raise InvalidIdentifierError(f"{name} must not contain NUL")
-    if any("\ud800" <= character <= "\udfff" for character in value):
+    if any("\ud800" <= character <= "\udfff" for character in text):
         raise InvalidIdentifierError(f"{name} must not contain a lone surrogate")
-    return value
+    return text

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from collections.abc import Generator, Mapping
+from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass
 from typing import Final, NoReturn, TypeAlias, cast
 
@@ -95,6 +95,12 @@ def redacted(fields: Mapping[str, object]) -> dict[str, Scalar]:
     return {name: _loggable(name, value) for name, value in fields.items()}
 
 
+def emit(log: Callable[..., object], event: str, **fields: Scalar) -> None:
+    """Emit an event; a processor of the application's that raises must not turn what was done into a failure."""
+    with contextlib.suppress(Exception):
+        log(event, **fields)
+
+
 @contextlib.contextmanager
 def operation(logger: FilteringBoundLogger, names: Operation, **fields: Scalar) -> Generator[OperationFields]:
     """Emit one event when the block ends, with ``duration_ms`` and the fields added in it; it may await.
@@ -108,10 +114,9 @@ def operation(logger: FilteringBoundLogger, names: Operation, **fields: Scalar) 
     try:
         yield collected
     except BaseException as error:
-        with contextlib.suppress(Exception):
-            _log_failure(logger, names, collected, started, error)
+        _log_failure(logger, names, collected, started, error)
         raise
-    logger.info(names.done, duration_ms=_milliseconds_since(started), **collected.redacted())
+    emit(logger.info, names.done, duration_ms=_milliseconds_since(started), **collected.redacted())
 
 
 def _log_failure(
@@ -123,7 +128,7 @@ def _log_failure(
 ) -> None:
     log = logger.warning if isinstance(error, asyncio.CancelledError) else logger.error
     collected.add(error_type=type(error).__name__, duration_ms=_milliseconds_since(started), **_status(error))
-    log(names.failed, **collected.redacted())
+    emit(log, names.failed, **collected.redacted())
 
 
 def _status(error: BaseException) -> dict[str, int]:

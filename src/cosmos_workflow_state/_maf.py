@@ -43,6 +43,7 @@ MAX_DEPTH: Final = 256
 (``sys.getrecursionlimit``): half of them are left to whoever calls ``load``."""
 
 _LENGTH_BYTES: Final = 8
+_MAX_EXACT: Final = 2**53
 _REMEMBERED_SEGMENTS: Final = 8192
 _KEY_TYPES: Final = frozenset({int, float, bool, type(None), bytes, str})
 _FIELDS: Final = frozenset(field.name for field in fields(WorkflowCheckpoint))
@@ -56,6 +57,7 @@ _NOT_HERE: Final = (
     "the state holds types that this process does not have; define them in a module that every process can import, "
     "a class of __main__ exists only in its own script"
 )
+_CHANGES: Final = "the state changes while it is copied"
 _COMES_BACK_WRONG: Final = "the state holds values that do not come back from their pickle as what they were"
 
 
@@ -150,7 +152,7 @@ def header_of(checkpoint: WorkflowCheckpoint, key: CheckpointKey) -> CheckpointH
         key=key,
         previous_checkpoint_id=None if parent is None else _expect_text("previous_checkpoint_id", parent),
         timestamp=_expect_text("timestamp", checkpoint.timestamp),
-        iteration_count=int(_expect("iteration_count", checkpoint.iteration_count, int)),
+        iteration_count=_expect_exact_number("iteration_count", checkpoint.iteration_count),
         graph_signature_hash=_expect_text("graph_signature_hash", checkpoint.graph_signature_hash),
         version=_expect_text("version", checkpoint.version),
         pending_request_ids=tuple(_expect_text("a request id", str(request_id)) for request_id in pending),
@@ -166,7 +168,9 @@ def serialize(checkpoint: WorkflowCheckpoint, key: CheckpointKey, policy: Restor
         RefusedTypesError: A value cannot be pickled, would be refused by ``deserialize``, or nests too deep.
     """
     try:
-        skeleton, segments = _lifted(checkpoint.to_dict(), policy)
+        skeleton, segments = _lifted(_fields_of(checkpoint), policy)
+        if (skeleton["workflow_name"], skeleton["checkpoint_id"]) != (key.workflow_name, key.checkpoint_id):
+            raise RefusedTypesError(_CHANGES)
         head = _json_head({"tenant": key.tenant.value, "scope": key.scope.value, "skeleton": skeleton})
     except RecursionError:
         raise RefusedTypesError("the state contains itself or nests too deep") from None
@@ -202,8 +206,10 @@ def _lifted(live: dict[str, Any], policy: RestorePolicy) -> tuple[Any, list[byte
     lift = _Lift(policy)
     try:
         skeleton = lift.walk(live, encoded, 1)
-    except ValueError:
-        raise RefusedTypesError("the state changes while it is copied") from None
+    except (RecursionError, RefusedTypesError):
+        raise
+    except Exception:  # noqa: BLE001 - as above; and what changes meanwhile does not fit its encoding
+        raise RefusedTypesError(_CHANGES) from None
     if lift.refused:
         raise _joined(lift.refused)
     return skeleton, lift.segments
@@ -222,6 +228,11 @@ def _known_fields(raw: bytes, key: CheckpointKey, policy: RestorePolicy) -> dict
     if reader.refused:
         raise _joined(reader.refused)
     return {name: value for name, value in values.items() if name in _FIELDS}
+
+
+def _fields_of(checkpoint: WorkflowCheckpoint) -> dict[str, Any]:
+    """Return the live fields, also those that a subclass adds; not by a method that it may have overridden."""
+    return {field.name: getattr(checkpoint, field.name) for field in fields(checkpoint)}
 
 
 class _Lift:
@@ -377,6 +388,13 @@ def _expect(name: str, value: Any, kind: type[_Kind]) -> _Kind:
     if not isinstance(value, kind):
         raise RefusedTypesError(f"{name} must be {kind.__name__}, not {type(value).__name__}")
     return value
+
+
+def _expect_exact_number(name: str, value: Any) -> int:
+    number = int(_expect(name, value, int))
+    if abs(number) > _MAX_EXACT:
+        raise RefusedTypesError(f"{name} must be within 2**53, which JSON numbers hold exactly")
+    return number
 
 
 def _expect_text(name: str, value: Any) -> str:

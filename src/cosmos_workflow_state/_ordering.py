@@ -7,6 +7,7 @@ scope" without a composite index. The time is a hybrid clock: never before the p
 from __future__ import annotations
 
 import hashlib
+import re
 import time
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -20,6 +21,8 @@ _MICROSECOND: Final = timedelta(microseconds=1)
 _TOKEN_DIGITS: Final = 32
 _TIME_DIGITS: Final = 18
 _SAVED_DIGITS: Final = 20
+_MAX_TIME: Final = 10**_TIME_DIGITS - 1
+_SORT_KEY: Final = re.compile(rf"[0-9a-f]{{{_TOKEN_DIGITS}}}\|([0-9]{{{_TIME_DIGITS}}})\.[0-9]{{{_SAVED_DIGITS}}}")
 
 
 class SaveClock:
@@ -66,10 +69,10 @@ def time_of(sort_key: str) -> int:
     Raises:
         UnreadableError: It is not a sort key.
     """
-    digits = sort_key[_TOKEN_DIGITS + 1 :].partition(".")[0]
-    if len(digits) != _TIME_DIGITS or not digits.isdecimal():
+    match = _SORT_KEY.fullmatch(sort_key)
+    if match is None:
         raise UnreadableError("the sort key of the item is malformed")
-    return int(digits)
+    return int(match[1])
 
 
 def microseconds(timestamp: str) -> int:
@@ -91,7 +94,7 @@ def microseconds(timestamp: str) -> int:
 def hybrid_time(timestamp: str, parent_time: int | None) -> int:
     """Return the time of a checkpoint: its own, but always after its parent's where that is known."""
     own = microseconds(timestamp)
-    return own if parent_time is None else max(own, parent_time + 1)
+    return min(_MAX_TIME, own if parent_time is None else max(own, parent_time + 1))
 
 
 def _scope_token(scope: Scope) -> str:

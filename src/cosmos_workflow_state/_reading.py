@@ -11,8 +11,8 @@ from . import _queries
 from ._codec import decode_payload
 from ._documents import belongs_to, read_checkpoint
 from ._gateway import Item, Meter
-from ._identity import checkpoint_item_id, full_key, may_exist, tenant_prefix
-from ._logging import CHECKPOINT_UNDECODABLE, ISOLATION_VIOLATED
+from ._identity import checkpoint_item_id, full_key, possible_checkpoint_id, tenant_prefix
+from ._logging import CHECKPOINT_UNDECODABLE, ISOLATION_VIOLATED, emit
 from ._maf import FORMAT, deserialize
 from ._ordering import time_of
 from ._records import EncodedPayload, StoredCheckpoint, UnreadableError
@@ -26,24 +26,32 @@ from .errors import (
 )
 
 
-async def find(view: CheckpointView, checkpoint_id: str, meter: Meter) -> Item | None:
+async def find(view: CheckpointView, checkpoint_id: str, meter: Meter, *, hinted: bool) -> Item | None:
     """Return the item of an id without looking into it, so that what cannot be read can still be deleted.
+
+    Args:
+        view: Where to look.
+        checkpoint_id: Which one.
+        meter: Counts what it costs.
+        hinted: Whether the workflow in which this process saw the id may be asked first, a point read; another
+            process may have saved the same id in a second workflow since.
 
     Raises:
         AmbiguousCheckpointError: Several workflows of the tenant have one.
         InvalidIdentifierError: The id is not a str.
     """
-    if not may_exist(checkpoint_id):
+    possible = possible_checkpoint_id(checkpoint_id)
+    if possible is None:
         return None
-    item_id = checkpoint_item_id(view.scope, checkpoint_id)
-    hint = view.backend.lineage.workflow_of(view.tenant, view.scope, checkpoint_id)
+    item_id = checkpoint_item_id(view.scope, possible)
+    hint = view.backend.lineage.workflow_of(view.tenant, view.scope, possible) if hinted else None
     workflow_name = view.workflow_name or hint
     if workflow_name is not None:
         item = await view.backend.gateway.read(full_key(view.tenant, workflow_name), item_id, meter)
-        if item is not None and owns(view, item, checkpoint_id):
+        if item is not None and owns(view, item, possible):
             return item
     # What was seen in a workflow may have moved to another; a view narrowed to one cannot see that.
-    return None if view.workflow_name else await _find_in_tenant(view, item_id, checkpoint_id, meter)
+    return None if view.workflow_name else await _find_in_tenant(view, item_id, possible, meter)
 
 
 async def in_order(view: CheckpointView, query: str, workflow_name: str, meter: Meter) -> AsyncIterator[Item]:
@@ -64,7 +72,7 @@ def owns(view: CheckpointView, item: Item, checkpoint_id: str | None = None) -> 
     expected = checkpoint_id is None or item.get("checkpoint_id") == checkpoint_id
     if expected and belongs_to(item, view.tenant, view.scope):
         return True
-    view.backend.logger.error(ISOLATION_VIOLATED, tenant_id=view.tenant.value, scope=view.scope.value)
+    emit(view.backend.logger.error, ISOLATION_VIOLATED, tenant_id=view.tenant.value, scope=view.scope.value)
     return False
 
 
@@ -75,7 +83,9 @@ def parse(view: CheckpointView, item: Item) -> StoredCheckpoint:
         CheckpointCorruptError: It is no checkpoint item of a schema this version knows.
     """
     with view.about(item.get("workflow_name"), item.get("checkpoint_id")):
-        return read_checkpoint(item, view.tenant, view.scope)
+        stored = read_checkpoint(item, view.tenant, view.scope)
+        time_of(stored.sort_key)
+    return stored
 
 
 async def restore(view: CheckpointView, stored: StoredCheckpoint) -> WorkflowCheckpoint:
@@ -95,6 +105,17 @@ async def restore(view: CheckpointView, stored: StoredCheckpoint) -> WorkflowChe
     return checkpoint
 
 
+async def check_payload(view: CheckpointView, stored: StoredCheckpoint) -> None:
+    """Check that what is stored is what its digest says.
+
+    Raises:
+        CheckpointCorruptError: It is not.
+    """
+    key, payload = stored.header.key, stored.payload
+    with view.about(key.workflow_name, key.checkpoint_id):
+        await off_loop(payload.size, lambda: _undo(payload))
+
+
 async def restore_or_skip(view: CheckpointView, item: Item) -> WorkflowCheckpoint | None:
     """Rebuild a checkpoint from its item; None, with one warning event, when it cannot be read and may be skipped.
 
@@ -106,7 +127,8 @@ async def restore_or_skip(view: CheckpointView, item: Item) -> WorkflowCheckpoin
     except (CheckpointCorruptError, CheckpointNotRestorableError, CheckpointTooLargeError) as error:
         if view.backend.on_undecodable == "raise":
             raise
-        view.backend.logger.warning(
+        emit(
+            view.backend.logger.warning,
             CHECKPOINT_UNDECODABLE,
             tenant_id=error.tenant_id,
             scope=error.scope,

@@ -11,10 +11,10 @@ from ._codec import encode_payload
 from ._documents import MAX_ITEM_BYTES, checkpoint_item, item_bytes
 from ._gateway import Item, Meter
 from ._identity import accept_checkpoint_id, full_key
-from ._logging import WORKFLOW_UNSTABLE_NAME, OperationFields
+from ._logging import WORKFLOW_UNSTABLE_NAME, OperationFields, emit
 from ._maf import FORMAT, header_of, serialize
 from ._ordering import SortKey, hybrid_time, time_of
-from ._reading import owns, parse
+from ._reading import check_payload, owns, parse
 from ._records import CheckpointHeader, CheckpointKey
 from ._threads import off_loop
 from ._view import CheckpointView
@@ -24,8 +24,8 @@ _MAX_TRIES: Final = 5
 _UNSTABLE_NAME: Final = re.compile(r"WorkflowBuilder-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
-async def save(view: CheckpointView, checkpoint: WorkflowCheckpoint, meter: Meter, event: OperationFields) -> None:
-    """Store a checkpoint: create its item, or replace what is there if that differs.
+async def save(view: CheckpointView, checkpoint: WorkflowCheckpoint, meter: Meter, event: OperationFields) -> str:
+    """Store a checkpoint: create its item, or replace what is there if that differs; return its id.
 
     Raises:
         CosmosStateError: As `TenantCheckpointStorage.save` documents.
@@ -40,6 +40,7 @@ async def save(view: CheckpointView, checkpoint: WorkflowCheckpoint, meter: Mete
     kept = await _write(view, header.key, item, meter)
     view.backend.lineage.remember(header.key, time_of(kept))
     _warn_of_unstable_name(view, header.key.workflow_name)
+    return header.key.checkpoint_id
 
 
 def _serialized(view: CheckpointView, checkpoint: WorkflowCheckpoint) -> tuple[CheckpointHeader, bytes]:
@@ -47,8 +48,9 @@ def _serialized(view: CheckpointView, checkpoint: WorkflowCheckpoint) -> tuple[C
     name = view.accept_workflow(checkpoint.workflow_name)
     key = view.key(name, accept_checkpoint_id(checkpoint.checkpoint_id))
     with view.about(key.workflow_name, key.checkpoint_id):
-        header = header_of(checkpoint, key)
+        # First of all: what does not survive this has no header either.
         raw = serialize(checkpoint, key, view.backend.policy)
+        header = header_of(checkpoint, key)
     view.check_size(len(raw), view.backend.max_payload_bytes, key)
     return header, raw
 
@@ -78,6 +80,7 @@ async def _write(view: CheckpointView, key: CheckpointKey, item: Item, meter: Me
             )
         there = parse(view, found)
         if there.payload.digest == item["payload"]["digest"]:
+            await check_payload(view, there)
             return there.sort_key
         if await gateway.replace({**item, "sort_key": there.sort_key}, there.etag, meter):
             return there.sort_key
@@ -91,7 +94,8 @@ def _warn_of_unstable_name(view: CheckpointView, workflow_name: str) -> None:
     if view.backend.warned_of_unstable_name or not _UNSTABLE_NAME.fullmatch(workflow_name):
         return
     view.backend.warned_of_unstable_name = True
-    view.backend.logger.warning(
+    emit(
+        view.backend.logger.warning,
         WORKFLOW_UNSTABLE_NAME,
         tenant_id=view.tenant.value,
         workflow_name=workflow_name,

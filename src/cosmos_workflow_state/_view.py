@@ -115,14 +115,15 @@ class CheckpointView:
             CheckpointCorruptError: Instead of `UnreadableError`.
             CheckpointNotRestorableError: Instead of `RefusedTypesError`.
         """
+        which = self.which(workflow_name, checkpoint_id)
         try:
             yield
         except UnreadableError as error:
-            raise CheckpointCorruptError(str(error), **self.which(workflow_name, checkpoint_id)) from None
+            raise CheckpointCorruptError(str(error), **which) from None
         except RefusedTypesError as error:
-            raise CheckpointNotRestorableError(
-                str(error), types=error.types, **self.which(workflow_name, checkpoint_id)
-            ) from None
+            # Its context is what the state's own code has raised, which may quote the state.
+            error.__context__ = None
+            raise CheckpointNotRestorableError(str(error), types=error.types, **which) from None
 
     @contextmanager
     def operation(self, names: Operation, meter: Meter, **fields: Scalar) -> Generator[OperationFields]:

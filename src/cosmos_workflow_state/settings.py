@@ -15,11 +15,12 @@ import ipaddress
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
-from typing import Annotated, Any, Final, Literal, TypeAlias, TypedDict, Unpack
+from pathlib import Path, PurePath
+from typing import Annotated, Any, Final, Literal, NoReturn, TypeAlias, TypedDict, Unpack, cast
 from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, SecretStr, ValidationError
+from pydantic_core import PydanticCustomError
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
 from ._settings_sources import KEY_VARIABLE, FieldPath, PathText, nearest, read, shown, variable_names
@@ -31,6 +32,13 @@ MAX_PAYLOAD_BYTES: Final = 64 * 1024 * 1024
 """Bytes of one checkpoint before compression, at most: a bound on the memory one load may take."""
 
 _EMBEDDED: Final = "embedded:"
+_IS_A_PATH: Final = "path"
+
+
+def _refuse_path(value: object) -> object:
+    if isinstance(value, PurePath):
+        raise PydanticCustomError(_IS_A_PATH, "a path")
+    return value
 
 
 def _check_endpoint(text: str) -> str:
@@ -92,6 +100,13 @@ def _fold_case(value: object) -> object:
     return value.lower() if isinstance(value, str) else value
 
 
+def _complete_auth(value: object) -> object:
+    if not isinstance(value, Mapping):
+        return value
+    fields = cast("Mapping[object, object]", value)
+    return {**fields, "mode": _fold_case(fields.get("mode", "key"))}
+
+
 def _check_key(secret: SecretStr) -> SecretStr:
     text = secret.get_secret_value()
     if not text.isascii() or not text.isprintable() or not text or " " in text:
@@ -102,21 +117,34 @@ def _check_key(secret: SecretStr) -> SecretStr:
 _NAME: Final = r"[^\W\d]\w*(?:\.[^\W\d]\w*)*"
 _TypeName: TypeAlias = Annotated[str, Field(pattern=f"^{_NAME}:{_NAME}$")]
 
-Endpoint: TypeAlias = Annotated[str, AfterValidator(_check_endpoint)]
+Endpoint: TypeAlias = Annotated[str, BeforeValidator(_refuse_path), AfterValidator(_check_endpoint)]
 # Names of databases and containers: https://learn.microsoft.com/azure/cosmos-db/concepts-limits
 ResourceName: TypeAlias = Annotated[str, Field(max_length=255, pattern=r"^[^/\\?#\x00-\x1f]*[^/\\?#\x00-\x1f ]$")]
 TypeNames: TypeAlias = Annotated[tuple[_TypeName, ...], BeforeValidator(_split_names)]
 AccountKey: TypeAlias = Annotated[SecretStr, AfterValidator(_check_key)]
-Provisioning: TypeAlias = Literal["verify", "create", "skip"]
+Provisioning: TypeAlias = Annotated[Literal["verify", "create", "skip"], BeforeValidator(_fold_case)]
+OnUndecodable: TypeAlias = Annotated[Literal["skip", "raise"], BeforeValidator(_fold_case)]
 LogLevel: TypeAlias = Annotated[Literal["debug", "info", "warning", "error", "critical"], BeforeValidator(_fold_case)]
+LogFormat: TypeAlias = Annotated[Literal["console", "json"], BeforeValidator(_fold_case)]
 
 
-class KeyAuth(BaseModel):
+class _Frozen:
+    """Refuses changes by the name of the field: pydantic's own refusal would quote the value."""
+
+    def __setattr__(self, name: str, value: object) -> NoReturn:
+        del value
+        raise _frozen_error(self, name)
+
+    def __delattr__(self, name: str) -> NoReturn:
+        raise _frozen_error(self, name)
+
+
+class KeyAuth(_Frozen, BaseModel):
     """Authentication with the account key."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
 
-    mode: Literal["key"] = Field(default="key", description="how to authenticate: `key`", examples=["key"])
+    mode: Literal["key"] = Field(default="key", description="the way to authenticate: `key`", examples=["key"])
     key: AccountKey = Field(
         description="the account key, base64 text as `az cosmosdb keys list` prints it",
         examples=["<primary key of the account>"],
@@ -142,7 +170,7 @@ class _Arguments(TypedDict, total=False):
     log_format: Literal["console", "json"]
 
 
-class CosmosStateSettings(BaseSettings):
+class CosmosStateSettings(_Frozen, BaseSettings):
     """Everything `CosmosStateFactory` needs to know. Frozen; its repr shows no key.
 
     Every field is read from ``COSMOS_WORKFLOW_STATE_`` and its name, nested ones joined by ``__``
@@ -158,7 +186,7 @@ class CosmosStateSettings(BaseSettings):
             "an https:// account endpoint without user, path or query, http:// for this machine only, "
             "`embedded:` (in memory) or `embedded:PATH` (a state file)"
         ),
-        examples=["https://contoso.documents.azure.com:443/"],
+        examples=["https://contoso.documents.azure.com:443/", "embedded:state.db"],
     )
     database: ResourceName = Field(
         default="workflow-state",
@@ -170,7 +198,11 @@ class CosmosStateSettings(BaseSettings):
         description="a container name, 1 to 255 characters without / \\ ? #",
         examples=["checkpoints"],
     )
-    auth: Auth | None = Field(default=None, discriminator="mode")
+    auth: Annotated[Auth | None, Field(discriminator="mode"), BeforeValidator(_complete_auth)] = Field(
+        default=None,
+        description="a `KeyAuth`, or a mapping with its fields",
+        examples=["KeyAuth(key=...)"],
+    )
     provisioning: Provisioning = Field(
         default="verify",
         description="what to do about the container: `verify`, `create` or `skip`",
@@ -190,29 +222,29 @@ class CosmosStateSettings(BaseSettings):
     )
     allowed_checkpoint_types: TypeNames = Field(
         default=(),
-        description="types a checkpoint may hold, `module:qualname`, separated by commas or as a JSON list",
+        description="the types a checkpoint may hold, `module:qualname`, separated by commas or as a JSON list",
         examples=["billing.models:Invoice,billing.models:Approval"],
     )
     max_payload_bytes: int = Field(
         default=MAX_PAYLOAD_BYTES,
         ge=1,
         le=MAX_PAYLOAD_BYTES,
-        description=f"bytes of one checkpoint before compression, 1 to {MAX_PAYLOAD_BYTES}",
+        description=f"how many bytes a checkpoint may have before compression, 1 to {MAX_PAYLOAD_BYTES}",
         examples=["8388608"],
     )
-    on_undecodable: Literal["skip", "raise"] = Field(
+    on_undecodable: OnUndecodable = Field(
         default="skip",
         description="what list_checkpoints does about a checkpoint it cannot decode: `skip` or `raise`",
         examples=["skip"],
     )
     log_level: LogLevel = Field(
         default="info",
-        description="level of the command line: `debug`, `info`, `warning`, `error` or `critical`",
+        description="the level of the command line's log: `debug`, `info`, `warning`, `error` or `critical`",
         examples=["info"],
     )
-    log_format: Literal["console", "json"] = Field(
+    log_format: LogFormat = Field(
         default="console",
-        description="format of the command line's log: `console` or `json`",
+        description="the format of the command line's log: `console` or `json`",
         examples=["console"],
     )
 
@@ -296,37 +328,53 @@ _VARIABLES: Final = variable_names(CosmosStateSettings.model_fields)
 
 
 def _problems(error: ValidationError, origins: Mapping[FieldPath, str], arguments: Iterable[str]) -> list[str]:
-    """Return a sentence for each of the errors, from its location only: its text may quote the input."""
+    """Return a sentence for each of the errors, from its kind and location only: its text may quote the input."""
     given = set(arguments)
     details = error.errors(include_url=False, include_context=False, include_input=False)
-    return [_problem(detail["type"], _path(detail["loc"]), origins, given) for detail in details]
+    return [_problem(detail["type"], _path(detail["type"], detail["loc"]), origins, given) for detail in details]
 
 
-def _path(location: tuple[int | str, ...]) -> FieldPath:
+def _path(kind: str, location: tuple[int | str, ...]) -> FieldPath:
     """Return which field it is: inside ``auth`` a location names the union's member before the field."""
     steps = tuple(str(step) for step in location)
-    return ("auth", *(steps[2:3] or ("mode",))) if steps[0] == "auth" else steps[:1]
+    if steps[0] != "auth":
+        return steps[:1]
+    return ("auth", *(("mode",) if kind == "union_tag_invalid" else steps[2:3]))
 
 
 def _problem(kind: str, path: FieldPath, origins: Mapping[FieldPath, str], arguments: set[str]) -> str:
+    name = ".".join(path)
+    if name == "auth":
+        return _sentence(path, "argument auth is wrong")
     if path not in _VARIABLES:
-        name = ".".join(path)
-        return f"argument {shown(name)} is unknown{nearest(name, map('.'.join, _VARIABLES))}"
+        return f"argument {shown(name)} is unknown{_meant(path)}"
     variable = _VARIABLES[path][-1]
     if kind == "missing":
         return _sentence(path, f"{variable} is not set")
+    fault = "is a path, which is written `embedded:PATH`" if kind == _IS_A_PATH else "is wrong"
     if path[0] in arguments:
-        return _sentence(path, f"{variable}, here the argument {'.'.join(path)}, is wrong")
-    return _sentence(path, f"{origins[path]} is wrong")
+        return _sentence(path, f"{variable}, here the argument {name}, {fault}")
+    return _sentence(path, f"{origins[path]} {fault}")
+
+
+def _meant(path: FieldPath) -> str:
+    """Return the end of the sentence about an argument that does not exist."""
+    if ("auth", *path) in _VARIABLES:
+        return f": did you mean auth=KeyAuth({path[0]}=...)?"
+    return nearest(".".join(path), map(".".join, _VARIABLES))
 
 
 def _sentence(path: FieldPath, fault: str) -> str:
-    fields = KeyAuth.model_fields if path[0] == "auth" else CosmosStateSettings.model_fields
-    about = fields[path[-1]]
-    example = "".join(str(example) for example in about.examples or ())
-    return f"{fault}: it takes {about.description}; for example {_VARIABLES[path][-1]}={example}"
+    fields = KeyAuth.model_fields if path[1:] else CosmosStateSettings.model_fields
+    about, name = fields[path[-1]], _VARIABLES.get(path, path)[-1]
+    examples = " or ".join(f"{name}={example}" for example in about.examples or ())
+    return f"{fault}: it takes {about.description}; for example {examples}"
 
 
 def _error(problems: Sequence[str]) -> SettingsError:
     count = "1 setting is" if len(problems) == 1 else f"{len(problems)} settings are"
     return SettingsError("\n  ".join((f"{count} wrong:", *problems)))
+
+
+def _frozen_error(model: object, field: str) -> SettingsError:
+    return SettingsError(f"{type(model).__name__} is frozen: {shown(field)} cannot be changed, build another one")

@@ -35,8 +35,8 @@ def _fixtures(item: pytest.Item) -> list[str]:
 
 
 @pytest.fixture(scope="session")
-def target(request: pytest.FixtureRequest) -> Iterator[Target | None]:
-    """Yield what listens; None for the embedded engine, of which each test has one of its own."""
+def listening(request: pytest.FixtureRequest) -> Iterator[Target | None]:
+    """Yield what listens for this run; None for the embedded engine."""
     how: str = request.config.getoption("--against")
     if how == EMBEDDED:
         yield None
@@ -47,6 +47,14 @@ def target(request: pytest.FixtureRequest) -> Iterator[Target | None]:
     else:
         with emulator_target(how) as found:
             yield found
+
+
+@pytest.fixture
+def target(listening: Target | None) -> Iterator[Target | None]:
+    """Yield what the test runs against, without containers; None for an embedded engine of its own."""
+    yield listening
+    if listening is not None:
+        listening.clear()
 
 
 def _account() -> Target:

@@ -287,3 +287,37 @@ async def test_lists_of_several_pages(storage: TenantCheckpointStorage) -> None:
         await storage.save(one)
 
     assert await storage.list_checkpoints(workflow_name=WORKFLOW) == made
+
+
+@pytest.mark.parametrize("count", [2**53 + 1, -(2**70)])
+async def test_a_count_that_json_does_not_hold_is_refused(storage: TenantCheckpointStorage, count: int) -> None:
+    """Demand 3: the service would round it, and load would refuse what comes back."""
+    with pytest.raises(errors.CheckpointNotRestorableError, match=r"2\*\*53"):
+        await storage.save(checkpoint("cp-1", iteration_count=count))
+
+
+async def test_delete_by_id_does_not_trust_what_this_process_has_seen(file_settings: CosmosStateSettings) -> None:
+    """An id that another process saved in a second workflow is ambiguous, and nothing is deleted."""
+    async with factory_of(file_settings) as first, factory_of(file_settings) as second:
+        here, there = (factory.for_tenant("contoso").checkpoints for factory in (first, second))
+        await here.save(checkpoint("cp-1", workflow="a"))
+        await there.save(checkpoint("cp-1", workflow="b"))
+        with pytest.raises(errors.AmbiguousCheckpointError):
+            await here.delete("cp-1")
+
+
+class _TwoFacedText(str):
+    """Says one thing when it is compared and another when it is encoded."""
+
+    __slots__ = ()
+
+    def encode(self, *_: object) -> bytes:
+        """Return another text."""
+        return b"victim"
+
+
+async def test_a_scope_is_what_its_text_is(storage: TenantCheckpointStorage) -> None:
+    """A subclass of str cannot stand for two scopes at once."""
+    await storage.scoped("victim").save(checkpoint("cp-1"))
+    with pytest.raises(errors.CheckpointNotFoundError):
+        await storage.scoped(_TwoFacedText("mine")).load("cp-1")

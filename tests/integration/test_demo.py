@@ -20,9 +20,7 @@ import structlog
 from cosmos_workflow_state._cli import _demo_steps
 from cosmos_workflow_state._cli._demo_workflow import invoice_of
 
-_PROGRAM = "import sys; from cosmos_workflow_state._cli import main; sys.exit(main())"
-_COMMAND = [sys.executable, "-c", _PROGRAM, "demo"]
-
+_COMMAND = [sys.executable, "-m", "cosmos_workflow_state", "demo"]
 
 Step = Callable[..., list[dict[str, Any]]]
 
@@ -115,7 +113,7 @@ def test_the_demo_runs_again(output: str, tmp_path: Path) -> None:
 
 
 def test_ctrl_c_ends_the_demo_cleanly(tmp_path: Path) -> None:
-    """An interrupt in the middle is one line and exit code 130, and leaves no process behind."""
+    """An interrupt in the middle is one line and exit code 130, and leaves neither a process nor a file behind."""
     with subprocess.Popen(
         _COMMAND, env={**os.environ, "TMPDIR": str(tmp_path)}, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as process:
@@ -129,6 +127,22 @@ def test_ctrl_c_ends_the_demo_cleanly(tmp_path: Path) -> None:
     assert complaints == "cosmos-workflow-state: interrupted\n"
     with pytest.raises(ProcessLookupError):
         os.kill(int(started[1]), 0)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_reader_that_leaves_leaves_nothing_behind(tmp_path: Path) -> None:
+    """In "demo | head -1" no directory stays that nobody was told of."""
+    with subprocess.Popen(
+        _COMMAND, env={**os.environ, "TMPDIR": str(tmp_path)}, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.readline()
+        process.stdout.close()
+        complaints = process.stderr.read()
+
+    assert (process.returncode, complaints) == (1, "")
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_the_steps_in_one_process(tmp_path: Path, step: Step) -> None:

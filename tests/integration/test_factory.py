@@ -18,7 +18,7 @@ from azure.identity import CredentialUnavailableError
 
 from cosmos_workflow_state import CosmosStateFactory, CosmosStateSettings, TenantState, errors
 from cosmos_workflow_state._embedded import open_embedded
-from support.faults import OvertakenTransport
+from support.faults import OvertakenTransport, RefusingTransport
 from support.states import ALLOWED_TYPES, WORKFLOW, checkpoint
 
 
@@ -292,3 +292,17 @@ async def test_a_state_file_that_is_a_directory(tmp_path: Path) -> None:
     async with CosmosStateFactory(settings) as factory:
         with pytest.raises(errors.ProvisioningError, match=r"COSMOS_WORKFLOW_STATE_ENDPOINT.*it is a directory"):
             await factory.for_tenant("contoso").checkpoints.load("cp-1")
+
+
+async def test_a_right_that_is_missing_at_opening(settings: CosmosStateSettings) -> None:
+    """Demand 11: a refused creation is "access denied" with the service's numbers, and can be tried again."""
+    account = await open_embedded(None)
+    transport = RefusingTransport(account._engine)
+    async with (
+        CosmosClient(account.endpoint, account.key, transport=transport) as client,
+        CosmosStateFactory(settings, client=client) as factory,
+    ):
+        with pytest.raises(errors.AccessDeniedError) as caught:
+            await factory.for_tenant("contoso").checkpoints.save(checkpoint("cp-1"))
+        assert (caught.value.status_code, caught.value.sub_status) == (403, 5300)
+    await account.close()

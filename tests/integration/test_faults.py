@@ -75,7 +75,7 @@ async def test_a_delete_whose_answer_was_lost_is_true(wire: tuple[TenantCheckpoi
     transport.faults = [let_pass, drop_after]
 
     assert await storage.delete("cp-0") is True
-    assert transport.sent == ["GET", "DELETE", "DELETE"]
+    assert transport.sent == ["POST", "DELETE", "DELETE"]
     assert await storage.delete("cp-0") is False
 
 
@@ -183,3 +183,42 @@ async def test_writers_that_never_stop(wire: tuple[TenantCheckpointStorage, Faul
         await storage.save(checkpoint("cp-0", state={"total": 3}))
     assert caught.value.retryable
     assert (await storage.load("cp-0")).state != {"total": 3}
+
+
+async def test_headers_that_are_no_numbers(wire: tuple[TenantCheckpointStorage, FaultyTransport]) -> None:
+    """Something on the way that garbles headers does not turn into an error of another kind."""
+    storage, transport = wire
+    transport.faults = [status(429, 3200, x_ms_retry_after_ms="soon", x_ms_request_charge="cheap")]
+    assert (await storage.load("cp-0")).checkpoint_id == "cp-0"
+
+
+NOT_THE_SERVICE = [status(200), status(302), status(304)]
+
+
+@pytest.mark.parametrize("fault", NOT_THE_SERVICE, ids=["200", "302", "304"])
+async def test_answers_that_are_not_the_service_s(
+    wire: tuple[TenantCheckpointStorage, FaultyTransport], fault: Fault
+) -> None:
+    """Demand 30: a proxy's page is neither a stored checkpoint nor a missing one."""
+    storage, transport = wire
+    for operation in (lambda: storage.save(checkpoint("cp-1")), lambda: storage.for_workflow(WORKFLOW).load("cp-0")):
+        transport.faults = [fault] * TRIES
+        with pytest.raises(errors.ServiceUnavailableError):
+            await operation()
+        transport.faults = []
+    assert await storage.list_checkpoint_ids(workflow_name=WORKFLOW) == ["cp-0"]
+
+
+async def test_outages_are_not_multiplied(wire: tuple[TenantCheckpointStorage, FaultyTransport]) -> None:
+    """Demand 21: the client repeats a 503 by itself; with our tries that stays a dozen requests at most."""
+    storage, transport = wire
+    for operation in (
+        lambda: storage.load("cp-0"),
+        lambda: storage.save(checkpoint("cp-1")),
+        lambda: storage.get_latest(workflow_name=WORKFLOW),
+    ):
+        transport.sent.clear()
+        transport.faults = [status(503)] * 100
+        with pytest.raises(errors.ServiceUnavailableError):
+            await operation()
+        assert len(transport.sent) <= 12

@@ -42,12 +42,25 @@ def test_pause_and_resume(tmp_path: Path) -> None:
     assert printed(tmp_path, "resume", checkpoint_id) == "3 days in Oslo: yes"
 
 
-def test_pause_and_resume_without_arguments_tells_how_it_is_used(tmp_path: Path) -> None:
-    """A reader who just runs it is shown the three commands."""
-    done = run(tmp_path, PAUSE_AND_RESUME)
+@pytest.mark.parametrize(
+    "arguments",
+    [[], ["--help"], ["foo"], ["resume"], ["pause", "fabrikam"], ["resume", "ID", "fabrikam", "more"]],
+    ids=" ".join,
+)
+def test_pause_and_resume_tells_how_it_is_used(arguments: list[str], tmp_path: Path) -> None:
+    """A reader who just runs it, asks for help or gets the arguments wrong is shown the three commands."""
+    done = run(tmp_path, PAUSE_AND_RESUME, *arguments)
 
-    assert done.returncode == 1
+    assert (done.returncode, done.stdout) == (2, "")
     assert "pause_and_resume.py resume ID" in done.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_pause_and_resume_has_a_file_of_its_own(tmp_path: Path) -> None:
+    """What the tutorial or the README have stored in the same directory is not met, nor met by them."""
+    printed(tmp_path, "pause")
+
+    assert {file.name.partition(".")[0] for file in tmp_path.iterdir()} == {"pause_and_resume"}
 
 
 def test_samples_are_short() -> None:

@@ -156,3 +156,36 @@ async def test_an_id_of_another_kind(file_settings: CosmosStateSettings) -> None
             await items.overwrite("contoso", "cp-000", checkpoint_id=7)
         with pytest.raises(errors.CheckpointCorruptError):
             await storage.list_checkpoint_ids(workflow_name=WORKFLOW)
+
+
+async def test_saving_again_over_a_damaged_payload(damaged: CosmosStateSettings) -> None:
+    """A digest that still fits says nothing about the data beside it: the save does not report success."""
+    async with factory_of(damaged) as factory:
+        with pytest.raises(errors.CheckpointCorruptError):
+            await factory.for_tenant("contoso").checkpoints.save(chain(3)[2])
+
+
+async def test_a_malformed_place_in_the_order_is_not_kept(file_settings: CosmosStateSettings) -> None:
+    """A save does not replace an item whose sort key is malformed, and the error is one of ours."""
+    async with factory_of(file_settings) as factory:
+        storage = factory.for_tenant("contoso").checkpoints
+        await storage.save(chain(1)[0])
+        async with stored_items(file_settings) as items:
+            await items.overwrite("contoso", "cp-000", sort_key="x")
+        with pytest.raises(errors.CheckpointCorruptError):
+            await storage.save(chain(1, state={"changed": True})[0])
+
+
+async def test_a_parent_at_the_end_of_time(file_settings: CosmosStateSettings) -> None:
+    """The greatest time there can be has no later one: a child of such a parent is still stored and found."""
+    parent, child = chain(2)
+    async with factory_of(file_settings) as factory:
+        storage = factory.for_tenant("contoso").checkpoints
+        await storage.save(parent)
+        async with stored_items(file_settings) as items:
+            token = (await items.read("contoso", "cp-000"))["sort_key"].partition("|")[0]
+            await items.overwrite("contoso", "cp-000", sort_key=f"{token}|{'9' * 18}.{'0' * 20}")
+        await storage.load("cp-000")
+        await storage.save(child)
+        assert await storage.get_latest(workflow_name=WORKFLOW) == child
+        assert await storage.list_checkpoint_ids(workflow_name=WORKFLOW) == ["cp-000", "cp-001"]

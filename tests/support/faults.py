@@ -99,3 +99,13 @@ class OvertakenTransport(EmbeddedTransport):
         if request.method == "POST" and request.url.rstrip("/").endswith(("/dbs", "/colls")):
             await super().send(request, **options)
         return await super().send(request, **options)
+
+
+class RefusingTransport(EmbeddedTransport):
+    """Refuses to create databases, as the service does to whoever comes with a token."""
+
+    async def send(self, request: HttpRequest, **options: Any) -> EmbeddedResponse:
+        """Answer a request."""
+        if request.method == "POST" and request.url.endswith("/dbs"):
+            return await status(403, 5300)(request, lambda: super(RefusingTransport, self).send(request, **options))
+        return await super().send(request, **options)

@@ -71,6 +71,10 @@ class Target:
             await database.create_container(name, PartitionKey(key_path))
         return name
 
+    def clear(self) -> None:
+        """Delete the containers of this run: an account bills each of them, until it is gone."""
+        _run(self._clear())
+
     def remove(self) -> None:
         """Delete the database, if a test created it."""
         _run(self._remove())
@@ -79,10 +83,20 @@ class Target:
         async with CosmosClient(self.endpoint, self.key) as client:
             await open_container(client, database=self.database, container=container, mode="create")
 
+    async def _clear(self) -> None:
+        async with CosmosClient(self.endpoint, self.key) as client:
+            if await self._exists(client):
+                database = client.get_database_client(self.database)
+                for container in [found["id"] async for found in database.list_containers()]:
+                    await database.delete_container(container)
+
     async def _remove(self) -> None:
         async with CosmosClient(self.endpoint, self.key) as client:
-            if self.database in [found["id"] async for found in client.list_databases()]:
+            if await self._exists(client):
                 await client.delete_database(self.database)
+
+    async def _exists(self, client: CosmosClient) -> bool:
+        return self.database in [found["id"] async for found in client.list_databases()]
 
 
 @contextmanager

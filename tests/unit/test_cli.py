@@ -7,6 +7,7 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from importlib.metadata import version
 from pathlib import Path
@@ -22,14 +23,19 @@ from cosmos_workflow_state._cli._log import log_json_lines
 
 def run_cli(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
     """Return the command line run as its user runs it."""
-    program = "import sys; from cosmos_workflow_state._cli import main; sys.exit(main())"
     return subprocess.run(
-        [sys.executable, "-c", program, *arguments],
+        [sys.executable, "-m", "cosmos_workflow_state", *arguments],
         env={**os.environ, **environment},
         capture_output=True,
         text=True,
         check=False,
     )
+
+
+def test_the_package_runs_as_a_module() -> None:
+    """``python -m cosmos_workflow_state`` is the command line, its exit code included."""
+    assert run_cli("--version").stdout == f"cosmos-workflow-state {version('cosmos-workflow-state')}\n"
+    assert run_cli("dem0").returncode == 2
 
 
 def test_version_is_the_installed_one(capsys: pytest.CaptureFixture[str]) -> None:
@@ -102,14 +108,91 @@ def test_a_failure_is_one_line(
     assert capsys.readouterr() == ("", f"cosmos-workflow-state: {line}\n")
 
 
+@pytest.mark.parametrize(
+    ("closed", "complaint"),
+    [
+        (">&-", "cosmos-workflow-state: standard output is closed\n"),
+        (">&- 2>&-", ""),
+    ],
+    ids=["output", "output and errors"],
+)
+def test_closed_standard_streams_are_no_traceback(closed: str, complaint: str) -> None:
+    """Without a standard output the demo says so where it can, and does not start."""
+    command = f'"$1" -m cosmos_workflow_state demo {closed}'
+    done = subprocess.run(["/bin/sh", "-c", command, "sh", sys.executable], capture_output=True, text=True, check=False)
+
+    assert (done.returncode, done.stdout, done.stderr) == (1, "", complaint)
+
+
+def test_ctrl_c_while_the_command_line_is_imported_is_one_line() -> None:
+    """An interrupt in the first moments, when modules are still imported, ends as one in the middle does."""
+    program = (
+        "import signal, sys\n"
+        "class Interrupted:\n"
+        "    def find_spec(self, name, path=None, target=None):\n"
+        "        if name == 'argparse': signal.raise_signal(signal.SIGINT)\n"
+        "sys.meta_path.insert(0, Interrupted())\n"
+        "from cosmos_workflow_state._cli import main\n"
+        "sys.exit(main(['demo']))"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "cosmos-workflow-state: interrupted\n")
+
+
 def test_a_directory_that_is_not_there_is_one_line(tmp_path: Path) -> None:
-    """A TMPDIR that cannot be used is refused by name, without a traceback and without taking another one."""
+    """A TMPDIR that cannot be used is refused by both names, without a traceback and without taking another one."""
     done = run_cli("demo", TMPDIR=str(tmp_path / "missing"))
 
     assert done.returncode == 1
     assert done.stdout == ""
     assert done.stderr.count("\n") == 1
+    assert "TMPDIR" in done.stderr
     assert "missing" in done.stderr
+
+
+def test_without_tmpdir_it_is_the_systems_directory_that_cannot_be_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A failure of the system's own directory does not blame a variable that is not set."""
+    monkeypatch.delenv("TMPDIR", raising=False)
+    monkeypatch.setattr(tempfile, "tempdir", "/nowhere/at/all")
+
+    with pytest.raises(_output.CommandError, match=r"^the system's directory for temporary files .*nowhere"):
+        _demo.demo()
+
+
+@pytest.mark.parametrize(
+    "ending", [KeyboardInterrupt(), BrokenPipeError(), OSError(28, "No space left on device")], ids=repr
+)
+def test_a_demo_cut_short_leaves_no_directory(
+    ending: BaseException, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Interrupted, or when nobody reads what it prints, the demo takes away what nobody was told of."""
+
+    def end(state_file: Path) -> NoReturn:
+        state_file.touch()
+        raise ending
+
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr(_demo, "_show", end)
+
+    with pytest.raises(type(ending)):
+        _demo.demo()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_demo_that_fails_names_its_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a failed demo leaves, its log among it, may tell why: the error says where it is."""
+
+    def fail(_state_file: Path) -> NoReturn:
+        raise _output.CommandError("it failed")
+
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr(_demo, "_show", fail)
+
+    with pytest.raises(_output.CommandError) as caught:
+        _demo.demo()
+    [left] = tmp_path.iterdir()
+    assert str(caught.value) == f"it failed (what it left is in {left.resolve()})"
 
 
 def test_a_reader_that_is_gone_is_no_traceback() -> None:
@@ -119,7 +202,7 @@ def test_a_reader_that_is_gone_is_no_traceback() -> None:
         "def chatter():\n"
         "    while True: _output.say('x' * 1000)\n"
         "_main.demo = chatter\n"
-        "sys.exit(_main.main(['demo']))"
+        "sys.exit(_main.run(['demo']))"
     )
     with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         assert process.stdout is not None
@@ -144,11 +227,11 @@ def test_a_table_without_rows_has_its_headings() -> None:
 
 
 def test_a_child_that_fails_is_told_with_its_last_words(tmp_path: Path) -> None:
-    """A step that does not exist ends the child; the error has the last line of its traceback and where the rest is."""
+    """A step that does not exist ends the child; the error has the last line of its traceback."""
     state_file = tmp_path / "state.db"
 
     with (
-        pytest.raises(_output.CommandError, match=r"the nosuch process failed: KeyError: 'nosuch' .*demo\.log"),
+        pytest.raises(_output.CommandError, match=r"^the nosuch process failed: KeyError: 'nosuch'$"),
         child("nosuch", state_file) as process,
     ):
         list(process.events())

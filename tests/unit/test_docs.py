@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import fnmatch
 import os
 import re
+import shlex
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -20,7 +22,14 @@ from cosmos_workflow_state.settings import MAX_PAYLOAD_BYTES
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", ROOT / "samples" / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+README = ROOT / "README.md"
 TUTORIAL = ROOT / "docs" / "tutorial" / "first-pause.md"
+CONFIGURE = ROOT / "docs" / "how-to" / "configure.md"
+DATA_MODEL = ROOT / "docs" / "reference" / "data-model.md"
+CHOICES = ROOT / "docs" / "explanation" / "choices.md"
+SAMPLES = ROOT / "samples" / "README.md"
+SAMPLE = ROOT / "samples" / "checkpoint_storage" / "pause_and_resume.py"
+NOT_SAVED = "waits, but is not saved"
 
 
 def blocks(page: Path, language: str) -> list[str]:
@@ -36,16 +45,25 @@ def name_of(page: Path) -> str:
 CODE = [
     pytest.param(block, id=f"{name_of(page)}-{number}")
     for page in PAGES
+    if page != README  # its program needs the environment that the page sets, and has a test of its own
     for number, block in enumerate(blocks(page, "python"), start=1)
+    if NOT_SAVED not in block  # the framework warns on standard error; this program has a test of its own too
 ]
 
 
-def run(code: str, directory: Path) -> str:
-    """Return what a code block prints, run as a script without any settings around; it must not complain."""
+def run(code: str, directory: Path, **settings: str) -> str:
+    """Return what a code block prints; it must not complain."""
+    done = start(code, directory, **settings)
+    assert (done.returncode, done.stderr) == (0, "")
+    return done.stdout
+
+
+def start(code: str, directory: Path, **settings: str) -> subprocess.CompletedProcess[str]:
+    """Return a code block run as a script, without other settings around."""
     script = directory / "block.py"
     script.write_text(code, "utf-8")
-    environment = {name: value for name, value in os.environ.items() if "COSMOS" not in name}
-    done = subprocess.run(
+    environment = {name: value for name, value in os.environ.items() if "COSMOS" not in name} | settings
+    return subprocess.run(
         [sys.executable, "-W", "error", str(script)],
         cwd=directory,
         env=environment,
@@ -53,8 +71,6 @@ def run(code: str, directory: Path) -> str:
         text=True,
         check=False,
     )
-    assert (done.returncode, done.stderr) == (0, "")
-    return done.stdout
 
 
 @pytest.mark.parametrize("code", CODE)
@@ -63,12 +79,86 @@ def test_code_blocks_run(code: str, tmp_path: Path) -> None:
     assert run(code, tmp_path)
 
 
+def test_the_readme_example_prints_what_it_says(tmp_path: Path) -> None:
+    """The README's program, run as the page runs it, prints what the page shows and stores where the page says."""
+    text = README.read_text("utf-8")
+    [code] = blocks(README, "python")
+    [script] = re.findall(r"Save this as `(\w+\.py)`", text)
+    [command] = [block for block in blocks(README, "console") if script in block]
+    setting, *program = shlex.split(command)
+    name, _, value = setting.partition("=")
+
+    assert program == [".venv/bin/python", script]
+    assert [run(code, tmp_path, **{name: value})] == blocks(README, "text")
+    assert (tmp_path / value.removeprefix("embedded:")).exists()
+    assert f"export {name}=https://" in text
+
+
 def test_the_tutorial_prints_what_it_says(tmp_path: Path) -> None:
-    """Run twice, the tutorial's script prints what the page shows; as another tenant it begins anew."""
+    """Run twice, and twice again, the script prints what the page shows; as another tenant it begins anew."""
     [code] = blocks(TUTORIAL, "python")
 
-    assert [run(code, tmp_path), run(code, tmp_path)] == blocks(TUTORIAL, "text")
+    assert [run(code, tmp_path) for _ in range(4)] == blocks(TUTORIAL, "text") * 2
     assert run(code.replace('"contoso"', '"fabrikam"'), tmp_path) == blocks(TUTORIAL, "text")[0]
+
+
+def test_examples_do_not_meet_in_one_file() -> None:
+    """README, tutorial and sample may be tried in one directory: each has its own state file and workflow name."""
+    texts = [page.read_text("utf-8") for page in (README, TUTORIAL, SAMPLE)]
+    files = [set(re.findall(r"embedded:(\w+\.db)", text)) for text in texts]
+    names = [set(re.findall(r'(?:NAME = |name=)"([\w-]+)"', text)) for text in texts]
+
+    assert [len(found) for found in (*files, *names)] == [1] * 6
+    assert len(set.union(*files)) == len(set.union(*names)) == 3
+
+
+def test_state_files_of_examples_are_ignored_by_git() -> None:
+    """A state file that an example leaves, with what SQLite puts beside it, is not committed by mistake."""
+    patterns = (ROOT / ".gitignore").read_text("utf-8").splitlines()
+    files = [f"{name}.db{end}" for name in ("state", "trip", "pause_and_resume") for end in ("", "-shm", "-wal")]
+
+    assert [file for file in files if not any(fnmatch.fnmatch(file, pattern) for pattern in patterns)] == []
+
+
+def test_the_program_that_notices_a_failed_save_does(tmp_path: Path) -> None:
+    """A run goes on when its checkpoint is refused, as the pages say, and the how-to's program finds out."""
+    [code] = [block for block in blocks(CONFIGURE, "python") if NOT_SAVED in block]
+
+    refused = start(code, tmp_path)
+    assert (refused.returncode, refused.stdout) == (0, f"{NOT_SAVED}\n")
+    assert refused.stderr.startswith("Failed to create checkpoint at iteration 1: ")
+    assert "__main__:Invoice" in refused.stderr
+
+    listed = run(code, tmp_path, COSMOS_WORKFLOW_STATE_ALLOWED_CHECKPOINT_TYPES="__main__:Invoice")
+    assert listed == "waits for an answer\n"
+
+
+@pytest.mark.parametrize(
+    ("page", "said"),
+    [
+        pytest.param(README, "checkpoint.save_failed", id="README: a run goes on"),
+        pytest.param(TUTORIAL, "logs a warning and goes on", id="tutorial: a run goes on"),
+        pytest.param(CONFIGURE, "Failed to create checkpoint", id="how-to: the framework's warning"),
+        pytest.param(CONFIGURE, "checkpoint.save_failed", id="how-to: our event"),
+        pytest.param(CONFIGURE, "__main__:Invoice", id="how-to: types of a script"),
+        pytest.param(TUTORIAL, "no other script can restore them", id="tutorial: types of a script"),
+        pytest.param(SAMPLES, "`__main__`", id="samples: types of a script"),
+        pytest.param(SAMPLE, "Only this script can restore `__main__:Trip`", id="sample: types of a script"),
+        pytest.param(CONFIGURE, "from agent_framework import register_checkpoint_type", id="how-to: import"),
+        pytest.param(CONFIGURE, "auth=KeyAuth(key=", id="how-to: key as an argument"),
+        pytest.param(CONFIGURE, "The directory of the file must exist", id="how-to: directory"),
+        pytest.param(CONFIGURE, "workflow.unstable_name", id="how-to: workflow without a name"),
+        pytest.param(CONFIGURE, "enableServiceLinks: false", id="how-to: Kubernetes"),
+        pytest.param(SAMPLES, "COSMOS_WORKFLOW_STATE_PROVISIONING=create", id="samples: new account"),
+        pytest.param(SAMPLES, f"\n.venv/bin/python {SAMPLE.relative_to(ROOT).as_posix()} pause\n", id="samples: run"),
+        pytest.param(README, ".venv/bin/pip install --group bench .\n", id="README: benchmark"),
+        pytest.param(DATA_MODEL, "restricted unpickler\ndirectly", id="data model: unpickler"),
+        pytest.param(CHOICES, "restricted unpickler directly", id="choices: unpickler"),
+    ],
+)
+def test_what_a_newcomer_must_be_told_is_told(page: Path, said: str) -> None:
+    """Facts that cost somebody an hour stay on the page where they are looked for."""
+    assert said in page.read_text("utf-8")
 
 
 def settings() -> Iterator[tuple[str, str, FieldInfo]]:
@@ -89,22 +179,27 @@ def default_of(field: FieldInfo) -> str:
     return "none" if default == () else f"`{getattr(default, 'pattern', default)}`"
 
 
+def examples_of(field: FieldInfo) -> str:
+    """Return the examples as the table writes them."""
+    return " or ".join(f"`{example}`" for example in field.examples or ())
+
+
 def test_the_settings_table_is_the_model() -> None:
     """Names, variables, defaults, examples and descriptions are the model's, in its order."""
-    page = (ROOT / "docs" / "how-to" / "configure.md").read_text("utf-8")
+    page = CONFIGURE.read_text("utf-8")
     rows = [
         [cell.strip() for cell in line.strip("|").split(" | ")] for line in page.splitlines() if line.startswith("| `")
     ]
 
     assert [[name, variable, default, example, takes] for name, variable, _, default, example, takes in rows] == [
-        [f"`{name}`", f"`{variable}`", default_of(field), f"`{(field.examples or [''])[0]}`", field.description]
+        [f"`{name}`", f"`{variable}`", default_of(field), examples_of(field), field.description]
         for name, variable, field in settings()
     ]
 
 
 def test_the_data_model_is_the_code() -> None:
     """The page on the data model has the paths, names and limits that the code has."""
-    page = (ROOT / "docs" / "reference" / "data-model.md").read_text("utf-8")
+    page = DATA_MODEL.read_text("utf-8")
 
     assert ", ".join(f"`{path}`" for path in PARTITION_KEY_PATHS) in page
     assert ", ".join(f"`{path}`" for path in INDEXED_PATHS) in page
@@ -116,17 +211,24 @@ def test_the_data_model_is_the_code() -> None:
     assert f"| {MAX_ITEM_BYTES // 2**20} MiB, of the service |" in page
 
 
+def anchors(page: Path) -> set[str]:
+    """Return the anchors of a page's headings, as GitHub makes them."""
+    headings = re.findall(r"^#+ (.+)$", page.read_text("utf-8"), re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
 def test_links_lead_somewhere(page: Path) -> None:
-    """Every relative link is a file of the repository."""
-    targets = re.findall(r"\]\((?!https?:)([^)#]+)", page.read_text("utf-8"))
+    """Every relative link is a file of the repository, and the heading it names is in that file."""
+    targets = re.findall(r"\]\((?!https?:)([^)#]+)(?:#([^)]+))?\)", page.read_text("utf-8"))
 
-    assert [target for target in targets if not (page.parent / target).exists()] == []
+    assert [target for target, _ in targets if not (page.parent / target).exists()] == []
+    assert [anchor for target, anchor in targets if anchor and anchor not in anchors(page.parent / target)] == []
 
 
 def test_the_readme_is_short_and_has_the_commands() -> None:
     """Under 150 lines, with the commands to set up, to see it and to test it."""
-    readme = (ROOT / "README.md").read_text("utf-8")
+    readme = README.read_text("utf-8")
 
     assert len(readme.splitlines()) < 150
     for command in (

@@ -19,7 +19,7 @@ from cosmos_workflow_state._identity import (
     checkpoint_item_id,
     encode_component,
     full_key,
-    may_exist,
+    possible_checkpoint_id,
     tenant_prefix,
 )
 from cosmos_workflow_state.errors import InvalidIdentifierError
@@ -219,17 +219,17 @@ def test_any_other_text_is_accepted_unchanged(text: str) -> None:
     assert accept_workflow_name(text) == text
     assert accept_checkpoint_id(text) == text
     assert Scope.accept(text).value == text
-    assert may_exist(text)
+    assert possible_checkpoint_id(text) == text
 
 
 @pytest.mark.parametrize("checkpoint_id", ["", *UNENCODABLE])
 def test_ids_that_cannot_have_been_saved_do_not_exist(checkpoint_id: str) -> None:
     """Loading such an id is "not found", no error of its own."""
-    assert not may_exist(checkpoint_id)
+    assert possible_checkpoint_id(checkpoint_id) is None
 
 
 @pytest.mark.parametrize("checkpoint_id", NO_TEXT)
 def test_asking_with_another_kind_is_an_error(checkpoint_id: Any) -> None:
     """An id that is no text is the caller's mistake, not a checkpoint that is not there."""
     with pytest.raises(InvalidIdentifierError, match="must be a str"):
-        may_exist(checkpoint_id)
+        possible_checkpoint_id(checkpoint_id)

@@ -6,6 +6,7 @@ import pickle
 import threading
 import traceback
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -205,6 +206,30 @@ def test_state_that_changes_while_it_is_copied_is_refused() -> None:
     home["shrinking"] = Shrinking(home)
     with pytest.raises(RefusedTypesError, match="changes while"):
         serialize(checkpoint_of(home), KEY, policy())
+
+
+class Bottomless:
+    """Asks for itself without end when it comes back."""
+
+    def __getstate__(self) -> dict[str, int]:
+        """Give something to restore."""
+        return {"x": 1}
+
+    def __setstate__(self, state: dict[str, int]) -> None:
+        """Never end."""
+        self.__setstate__(state)
+
+
+def test_value_that_comes_back_without_end_is_refused() -> None:
+    """A full stack while restoring is told as such, not as a type that is not allowed."""
+    with pytest.raises(RefusedTypesError, match="nests too deep"):
+        serialize(checkpoint_of(Bottomless()), KEY, policy(name_of(Bottomless)))
+
+
+def test_checkpoint_that_is_not_the_one_it_was_called_is_refused() -> None:
+    """The identity inside the payload is the one in the header, also for a checkpoint that is renamed meanwhile."""
+    with pytest.raises(RefusedTypesError, match="changes while"):
+        serialize(checkpoint_of(1), replace(KEY, checkpoint_id="another"), policy())
 
 
 def test_restoring_logs_nothing_of_the_content(caplog: pytest.LogCaptureFixture) -> None:

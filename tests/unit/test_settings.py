@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
 import re
 import traceback
 from collections.abc import Callable
@@ -140,7 +142,16 @@ def test_endpoint_is_refused(endpoint: str) -> None:
         "1 setting is wrong:\n  COSMOS_WORKFLOW_STATE_ENDPOINT, here the argument endpoint, is wrong: it takes an "
         "https:// account endpoint without user, path or query, http:// for this machine only, `embedded:` (in "
         "memory) or `embedded:PATH` (a state file); for example "
-        "COSMOS_WORKFLOW_STATE_ENDPOINT=https://contoso.documents.azure.com:443/"
+        "COSMOS_WORKFLOW_STATE_ENDPOINT=https://contoso.documents.azure.com:443/ or "
+        "COSMOS_WORKFLOW_STATE_ENDPOINT=embedded:state.db"
+    )
+
+
+def test_a_path_is_told_how_it_is_written() -> None:
+    """A path object in place of the endpoint is called one, and how a path is written is said."""
+    assert str(refused(endpoint=Path("my-state.db"))).startswith(
+        "1 setting is wrong:\n  COSMOS_WORKFLOW_STATE_ENDPOINT, here the argument endpoint, is a path, which is "
+        "written `embedded:PATH`: it takes an https:// account"
     )
 
 
@@ -172,10 +183,12 @@ def test_embedded_engine_always_creates() -> None:
 
 
 @pytest.mark.parametrize(
-    "auth", [KeyAuth(key=SecretStr("a2V5")), {"mode": "key", "key": "a2V5"}], ids=["model", "dict"]
+    "auth",
+    [KeyAuth(key=SecretStr("a2V5")), {"mode": "key", "key": "a2V5"}, {"mode": "KEY", "key": "a2V5"}, {"key": "a2V5"}],
+    ids=["model", "dict", "mode in capitals", "no mode"],
 )
 def test_key_is_returned_when_it_is_required(auth: Any) -> None:
-    """``require_key`` returns the key that was given as a model or as a mapping."""
+    """``require_key`` returns the key that was given as a model or as a mapping, whose mode is ``key`` by default."""
     assert CosmosStateSettings(endpoint=ACCOUNT, auth=auth).require_key().get_secret_value() == "a2V5"
 
 
@@ -201,6 +214,9 @@ def test_missing_key_is_named_when_it_is_required() -> None:
         pytest.param("on_undecodable", "raise", "raise", id="on_undecodable"),
         pytest.param("log_level", "WARNING", "warning", id="level in capitals"),
         pytest.param("log_format", "json", "json", id="log_format"),
+        pytest.param("log_format", "JSON", "json", id="log_format in capitals"),
+        pytest.param("on_undecodable", "Raise", "raise", id="on_undecodable in capitals"),
+        pytest.param("provisioning", "Create", "create", id="provisioning in capitals"),
         pytest.param("allowed_checkpoint_types", ["a.b:C.D"], ("a.b:C.D",), id="list of types"),
         pytest.param("allowed_checkpoint_types", " a:B , c:D ,", ("a:B", "c:D"), id="types with commas"),
         pytest.param("allowed_checkpoint_types", ' ["a:B", "c:D"]', ("a:B", "c:D"), id="types as JSON"),
@@ -261,13 +277,36 @@ def test_value_is_refused_by_name(field: str, value: object) -> None:
         pytest.param({"mode": "key", "key": "Schlüssel"}, "KEY", id="key that is not ASCII"),
         pytest.param({"mode": "key", "key": 5}, "KEY", id="key that is a number"),
         pytest.param({"mode": "magic", "key": "a2V5"}, "AUTH__MODE", id="unknown mode"),
-        pytest.param({"key": "a2V5"}, "AUTH__MODE", id="no mode"),
-        pytest.param("a2V5", "AUTH__MODE", id="no mapping"),
+        pytest.param({"mode": 5, "key": "a2V5"}, "AUTH__MODE", id="mode that is a number"),
     ],
 )
 def test_auth_is_refused_by_name(auth: object, variable: str) -> None:
     """A wrong part of ``auth`` is refused by the variable of that part."""
     assert f"\n  {PREFIX}{variable}, here the argument auth." in str(refused(auth=auth))
+
+
+@pytest.mark.parametrize("auth", ["a2V5", 5, object(), SecretStr("a2V5")], ids=lambda auth: type(auth).__name__)
+def test_auth_that_has_no_parts_is_refused_as_a_whole(auth: object) -> None:
+    """What is neither a model nor a mapping is no question of the mode; the error shows how it is written."""
+    assert str(refused(auth=auth)) == (
+        "1 setting is wrong:\n  argument auth is wrong: it takes a `KeyAuth`, or a mapping with its fields; "
+        "for example auth=KeyAuth(key=...)"
+    )
+
+
+def test_arguments_that_belong_to_auth_are_sent_there() -> None:
+    """A key given beside the endpoint is told where it goes."""
+    assert str(refused(key="a2V5")) == (
+        "1 setting is wrong:\n  argument key is unknown: did you mean auth=KeyAuth(key=...)?"
+    )
+
+
+@pytest.mark.parametrize("field", [*CosmosStateSettings.model_fields, *KeyAuth.model_fields])
+def test_descriptions_can_follow_it_takes(field: str) -> None:
+    """What an error says a field takes begins with an article or another word that can stand there."""
+    fields = {**CosmosStateSettings.model_fields, **KeyAuth.model_fields}
+    words = ("a ", "an ", "the ", "what ", "how ")
+    assert (fields[field].description or "").startswith(words)
 
 
 def test_missing_parts_are_named() -> None:
@@ -292,13 +331,38 @@ def test_unknown_arguments_are_named() -> None:
 def test_settings_are_frozen_and_show_no_key() -> None:
     """Neither settings nor key can be changed, and no repr, str or dump to JSON shows the key."""
     settings = CosmosStateSettings(endpoint=ACCOUNT, auth=KeyAuth(key=SecretStr("c2VjcmV0")))
-    with pytest.raises(ValidationError):
+    with pytest.raises(SettingsError, match=r"^CosmosStateSettings is frozen: database cannot be changed"):
         settings.database = "other"
     assert settings.auth is not None
-    with pytest.raises(ValidationError):
+    with pytest.raises(SettingsError, match=r"^KeyAuth is frozen: key cannot be changed"):
         settings.auth.key = SecretStr("b3RoZXI=")
     texts = (repr(settings), str(settings), settings.model_dump_json(), repr(settings.auth), str(settings.auth))
     assert all("c2VjcmV0" not in text for text in texts)
+
+
+@pytest.mark.parametrize("change", ["set", "delete"])
+@pytest.mark.parametrize("name", ["endpoint", "auth", "no_such_field", "_private", "auth.key", "Ab+/c="])
+def test_a_change_that_is_refused_shows_no_value(name: str, change: str) -> None:
+    """Assigning to and deleting from either model names the field only, in the error, its chain and our variables."""
+    settings = CosmosStateSettings(endpoint=ACCOUNT, auth=KeyAuth(key=SecretStr("a2V5")))
+    owner, _, field = name.rpartition(".")
+    model = settings.auth if owner else settings
+    with pytest.raises(SettingsError) as caught:
+        setattr(model, field, "TOPSECRETKEY") if change == "set" else delattr(model, field)
+    printed = traceback.TracebackException.from_exception(caught.value, capture_locals=True)
+    ours = [frame for frame in printed.stack if "cosmos_workflow_state" in frame.filename]
+    assert ours
+    assert caught.value.__cause__ is caught.value.__context__ is None
+    shown = [str(caught.value), *(value for frame in ours for value in (frame.locals or {}).values())]
+    assert not any("TOPSECRETKEY" in text for text in shown)
+    assert "Ab+/c=" not in str(caught.value)
+
+
+def test_frozen_settings_can_be_copied_hashed_and_sent() -> None:
+    """Refusing changes leaves alone what does not change anything."""
+    settings = CosmosStateSettings(endpoint=ACCOUNT, auth=KeyAuth(key=SecretStr("a2V5")))
+    copies = [copy.deepcopy(settings), settings.model_copy(), pickle.loads(pickle.dumps(settings))]  # noqa: S301 - own
+    assert {*copies, settings} == {settings}
 
 
 def test_key_given_wrongly_to_the_model_is_not_shown() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import tempfile
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -19,15 +20,33 @@ _SHOWN_ID: Final = 8
 
 
 def demo() -> None:
-    """Run the demo.
+    """Run the demo; its directory is left only where it ends by saying which that is.
 
     Raises:
-        CommandError: A process of the demo failed.
-        OSError: The directory for the state file cannot be made, or a process not be started.
+        CommandError: A process of the demo failed, or there is no directory for the state file.
+        OSError: A process cannot be started, or what it tells not be printed.
     """
+    directory = _make_directory()
+    try:
+        _show(directory / "state.db")
+    except CommandError as error:
+        raise CommandError(f"{error} (what it left is in {directory})") from error
+    except (KeyboardInterrupt, OSError):
+        shutil.rmtree(directory, ignore_errors=True)
+        raise
+
+
+def _make_directory() -> Path:
     # Where TMPDIR is set it is used or refused; Python would quietly take another directory.
-    directory = Path(tempfile.mkdtemp(prefix="cosmos-workflow-state-", dir=os.environ.get("TMPDIR") or None)).resolve()
-    state_file = directory / "state.db"
+    given = os.environ.get("TMPDIR") or None
+    try:
+        return Path(tempfile.mkdtemp(prefix="cosmos-workflow-state-", dir=given)).resolve()
+    except OSError as error:
+        where = "the system's directory for temporary files" if given is None else "the directory that TMPDIR names"
+        raise CommandError(f"{where} cannot be used: {error}") from error
+
+
+def _show(state_file: Path) -> None:
     say("Two tenants, contoso and fabrikam, each have an invoice that a human must")
     say("approve. No account, no network: an embedded engine keeps all state in a file.")
     told = [*_pause(state_file)]

@@ -49,7 +49,7 @@ class Child:
         for line in self._process.stdout or ():
             yield json.loads(line)
         if self._process.wait() != 0:
-            raise CommandError(f"the {self._step} process failed: {self._last_words()} (its log is {self._log})")
+            raise CommandError(f"the {self._step} process failed: {self._last_words()}")
 
     def kill(self) -> None:
         """Kill it with SIGKILL, so that it can do nothing more, and wait until it is gone."""

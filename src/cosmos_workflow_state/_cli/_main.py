@@ -1,4 +1,4 @@
-"""Arguments to commands, and every way a command ends to an exit code and at most one line on standard error."""
+"""Arguments to commands, and every way a command fails to an exit code and at most one line on standard error."""
 
 from __future__ import annotations
 
@@ -11,46 +11,41 @@ from typing import Final, cast
 
 from ._demo import demo
 from ._emulator import ABOUT, add_arguments, run_emulator
-from ._output import CommandError
+from ._output import PROGRAM, CommandError, complain
 
-_PROGRAM: Final = "cosmos-workflow-state"
 _DEMO: Final = "run a workflow to a pause, kill its process and finish it in another; needs no account and no network"
 _FAILED: Final = 1
-_INTERRUPTED: Final = 130  # what shells report for a command ended by Ctrl-C: 128 + SIGINT
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line.
-
-    Args:
-        arguments: Those of the process when left out.
+def run(arguments: Sequence[str] | None) -> int:
+    """Run the command that the arguments name; see ``main``.
 
     Returns:
-        The exit code: 0, 1 when the command failed, 130 when it was interrupted.
+        The exit code: 0, or 1 when the command failed.
 
     Raises:
         SystemExit: The arguments are wrong (code 2), or ask for the help or the version (code 0).
     """
     parsed = _parser().parse_args(arguments)
     command = cast("Callable[[argparse.Namespace], None]", parsed.command)
+    if sys.stdout is None:  # the shell's ">&-"
+        return _fail("standard output is closed")
     try:
         command(parsed)
-    except KeyboardInterrupt:
-        return _fail("interrupted", _INTERRUPTED)
     except BrokenPipeError:
         # The reader is gone ("… | head"). What is still buffered must not be written at exit: that would fail again.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return _FAILED
     except (CommandError, OSError) as error:
-        return _fail(str(error), _FAILED)
+        return _fail(str(error))
     return 0
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog=_PROGRAM, description="Durable, multi-tenant state for Microsoft Agent Framework workflows."
+        prog=PROGRAM, description="Durable, multi-tenant state for Microsoft Agent Framework workflows."
     )
-    parser.add_argument("--version", action="version", version=f"%(prog)s {version(_PROGRAM)}")
+    parser.add_argument("--version", action="version", version=f"%(prog)s {version(PROGRAM)}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     demo_parser = commands.add_parser("demo", help=_DEMO, description=f"{_DEMO.capitalize()}.")
     demo_parser.set_defaults(command=_run_demo)
@@ -64,6 +59,6 @@ def _run_demo(_: argparse.Namespace) -> None:
     demo()
 
 
-def _fail(message: str, code: int) -> int:
-    sys.stderr.write(f"{_PROGRAM}: {message}\n")
-    return code
+def _fail(message: str) -> int:
+    complain(message)
+    return _FAILED

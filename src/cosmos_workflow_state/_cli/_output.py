@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Sequence
+from typing import Final
+
+PROGRAM: Final = "cosmos-workflow-state"
 
 
 class CommandError(Exception):
@@ -14,6 +17,12 @@ def say(text: str = "") -> None:
     """Print a line at once, also into a pipe: what a command does can be followed while it does it."""
     sys.stdout.write(f"{text}\n")
     sys.stdout.flush()
+
+
+def complain(message: str) -> None:
+    """Print a line on standard error, where there is one."""
+    if sys.stderr is not None:  # the shell's "2>&-"
+        sys.stderr.write(f"{PROGRAM}: {message}\n")
 
 
 def table(headings: Sequence[str], rows: Sequence[Sequence[str | int]]) -> Iterator[str]:

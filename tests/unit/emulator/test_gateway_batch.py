@@ -118,4 +118,4 @@ async def test_storage_failures_in_a_batch_are_no_result_of_it(
 
     monkeypatch.setattr("cosmos_workflow_state.emulator._gateway._batch.read_item", fail)
     response = await service.send("POST", DOCS, [{"operationType": "Read", "id": "1"}], BATCH)
-    assert outcome(response) == (500, None)
+    assert outcome(response) == (507, None)

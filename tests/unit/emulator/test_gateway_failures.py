@@ -43,7 +43,7 @@ async def test_failures_name_the_request(service: Service) -> None:
 def test_busy_files_can_be_tried_again() -> None:
     """A file held by others for too long is a 503, other failures of storage a 500."""
     assert failure_of(BusyError("busy")).status == 503
-    assert failure_of(StorageError("disk full")).status == 500
+    assert failure_of(StorageError("disk full")).status == 507
 
 
 async def test_closed_engines_are_an_error_of_their_own() -> None:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Concatenate, Final, ParamSpec, TypeVar
 
 from cosmos_workflow_state.emulator._engine._expiry import remove_expired
-from cosmos_workflow_state.emulator._engine._schema import connect, prepare
+from cosmos_workflow_state.emulator._engine._schema import FileIdentity, connect, prepare
 from cosmos_workflow_state.emulator._engine._threads import Lane, Outcome, read_alone, write_together
 from cosmos_workflow_state.emulator._engine._transaction import Transaction
 
@@ -36,8 +36,9 @@ class Engine:
     from several event loops.
     """
 
-    def __init__(self, writer: Lane, reader: Lane, clock: Clock) -> None:
+    def __init__(self, writer: Lane, reader: Lane, clock: Clock, file: FileIdentity | None) -> None:
         """Take over running lanes; use `Engine.open`."""
+        self._file = file
         self._writer = writer
         self._reader = reader
         self._clock = clock
@@ -66,11 +67,11 @@ class Engine:
         if path is None:
             # Memory belongs to one connection, so its reads stand in the queue of the writes.
             lane = Lane("embedded-memory", [connect(None)], write_together, _WRITES_IN_A_GROUP)
-            return cls(lane, lane, clock)
+            return cls(lane, lane, clock, None)
         prepare(path)
         writer = Lane("embedded-writer", [connect(path)], write_together, _WRITES_IN_A_GROUP)
         readers = [connect(path) for _ in range(_READERS)]
-        return cls(writer, Lane("embedded-reader", readers, read_alone, 1), clock)
+        return cls(writer, Lane("embedded-reader", readers, read_alone, 1), clock, FileIdentity.of(path))
 
     async def read(self, work: Callable[Concatenate[Transaction, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Run a function that only reads, on a thread of the engine, on one state of the file.
@@ -127,6 +128,8 @@ class Engine:
         self._writer.close()
 
     def _transaction(self, connection: sqlite3.Connection) -> Transaction:
+        if self._file is not None:
+            self._file.check()
         return Transaction(connection, int(self._clock()))
 
 

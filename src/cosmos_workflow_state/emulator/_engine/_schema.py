@@ -11,6 +11,7 @@ import secrets
 import sqlite3
 import threading
 import time
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -21,7 +22,7 @@ from cosmos_workflow_state.emulator._engine._errors import (
     StorageError,
 )
 
-__all__ = ["BUSY_TIMEOUT", "connect", "prepare"]
+__all__ = ["BUSY_TIMEOUT", "FileIdentity", "connect", "prepare"]
 
 BUSY_TIMEOUT: Final = 30.0
 """Seconds to wait for another process that holds the file."""
@@ -98,6 +99,40 @@ def prepare(path: Path) -> None:
             raise _translated(error, path) from error
         finally:
             connection.close()
+
+
+@dataclass(frozen=True, slots=True)
+class FileIdentity:
+    """Which file a path named when it was opened.
+
+    Attributes:
+        path: The path.
+        device: The file system's number.
+        inode: The file's number in it.
+    """
+
+    path: Path
+    device: int
+    inode: int
+
+    @classmethod
+    def of(cls, path: Path) -> FileIdentity:
+        """Look at the file that a path names now."""
+        found = path.stat()
+        return cls(path, found.st_dev, found.st_ino)
+
+    def check(self) -> None:
+        """Check that the path still names this file: what is written into a deleted one is acknowledged and lost.
+
+        Raises:
+            StorageError: It does not.
+        """
+        try:
+            same = self == FileIdentity.of(self.path)
+        except OSError:
+            same = False
+        if not same:
+            raise StorageError(f"The state file {self.path} was deleted or replaced while it was open.")
 
 
 def connect(path: Path | None) -> sqlite3.Connection:

@@ -26,6 +26,7 @@ _CODES: Final = {
     413: "RequestEntityTooLarge",
     500: "InternalServerError",
     503: "ServiceUnavailable",
+    507: "InsufficientStorage",
 }
 _STATUSES: Final[tuple[tuple[type[engine.EngineError], int, int | None], ...]] = (
     (engine.MissingOwnerError, 404, 1003),
@@ -35,7 +36,8 @@ _STATUSES: Final[tuple[tuple[type[engine.EngineError], int, int | None], ...]] =
     (engine.InvalidError, 400, None),
     # The client sends a write again after a 503: safe here, nothing of it was written.
     (engine.BusyError, 503, None),
-    (engine.EngineError, 500, None),
+    # Not one of the service's: tells a full disk or a damaged file, which waiting does not mend, from a passing fault.
+    (engine.StorageError, 507, None),
 )
 _FAILED_CHARGE: Final = "1"
 
@@ -74,10 +76,9 @@ def wrong_partition_key() -> ServiceError:
 
 def failure_of(error: engine.EngineError) -> ServiceError:
     """Give an error of the engine its status."""
-    for kind, status, sub_status in _STATUSES[:-1]:
-        if isinstance(error, kind):
-            return ServiceError(status, str(error), sub_status)
-    return ServiceError(_STATUSES[-1][1], str(error))
+    found = ((status, sub_status) for kind, status, sub_status in _STATUSES if isinstance(error, kind))
+    status, sub_status = next(found, (500, None))
+    return ServiceError(status, str(error), sub_status)
 
 
 def failure_response(error: ServiceError, activity_id: str) -> Response:
