@@ -90,8 +90,9 @@ def _say(*lines: str) -> None:
 def _command(module: str) -> Sequence[str]:
     # What the tests themselves warn of is not ours to mend; everything else is as their own pipeline has it.
     quiet = ("--quiet", "--tb=no", "--no-summary", "--disable-warnings", "-p", "no:cacheprovider")
-    scope = ("-o", "asyncio_default_fixture_loop_scope=function")
-    return (sys.executable, "-m", "pytest", *quiet, *scope, "-p", "peer_outcomes", f"{module}.py")
+    # Theirs says nothing to pytest, but without it the configuration of whatever project lies around would hold.
+    theirs = ("-c", "../pyproject.toml", "-o", "asyncio_default_fixture_loop_scope=function")
+    return (sys.executable, "-m", "pytest", *quiet, *theirs, "-p", "peer_outcomes", f"{module}.py")
 
 
 def _environment(outcomes: Path) -> dict[str, str]:
