@@ -152,6 +152,7 @@ def test_composites_are_read() -> None:
     [
         {"includedPaths": [{"path": "/a/?"}]},
         {"indexingMode": "lazy"},
+        {"includedPaths": [{"path": "/*"}], "vectorIndexes": []},
         {"includedPaths": "x"},
         {"includedPaths": ["/*"]},
         {"includedPaths": [{"path": "/a"}]},
