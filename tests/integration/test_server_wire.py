@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import json
 import random
 import socket
 import sys
@@ -206,6 +207,50 @@ async def test_hostile_requests_leave_no_memory_behind() -> None:
             await line.ask(**request)
         assert used(server.process.pid) - before < 32 * 1024
         server.process.kill()
+
+
+@pytest.mark.parametrize("coding", ["gzip", "deflate", "zstd", "br"])
+async def test_a_body_that_is_not_what_its_headers_say(coding: str) -> None:
+    """Junk in place of compressed bytes is refused, whoever sends it."""
+    async with CosmosEmulator() as emulator:
+        line = Line(emulator.endpoint, emulator.key)
+        assert (await line.ask("POST", "/dbs", b"junk", content_encoding=coding))[0] == 400
+
+
+async def test_a_signature_that_is_no_text() -> None:
+    """Bytes that are no UTF-8 in a signature are a wrong signature."""
+    async with CosmosEmulator() as emulator:
+        line = Line(emulator.endpoint, emulator.key)
+        head = b"GET / HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\nauthorization: type=master&ver=1.0&sig=\xff"
+        assert await line.status(head + b"\r\n\r\n") == 401
+
+
+async def test_a_client_that_waits_to_be_asked_for_its_body() -> None:
+    """Expect: 100-continue is answered before the body is read."""
+    async with CosmosEmulator() as emulator:
+        line = Line(emulator.endpoint, emulator.key)
+        head = "POST /dbs HTTP/1.1", "host: localhost", "connection: close", "expect: 100-continue", "content-length: 2"
+        answer = await line.raw("\r\n".join((*head, "", "{}")).encode())
+        assert answer.startswith(b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 401 ")
+
+
+@pytest.mark.parametrize("name", ["\0", "a\nb", "a\x1fb", "a\x7fb"])
+async def test_names_that_no_header_can_hold(name: str) -> None:
+    """A control character in a container's name is refused, before anything is in the container."""
+    async with CosmosEmulator() as emulator:
+        line = await prepared(emulator)
+        container = json.dumps({"id": name, "partitionKey": {"paths": ["/k"], "kind": "Hash", "version": 2}})
+        assert (await line.ask("POST", "/dbs/db/colls", container.encode()))[0] == 400
+
+
+@pytest.mark.parametrize("kind", [["Create"], {}, 1, None])
+async def test_a_batch_of_no_operation(kind: object) -> None:
+    """The kind of an operation is a text of a list, or the batch is refused."""
+    async with CosmosEmulator() as emulator:
+        line = await prepared(emulator)
+        batch = json.dumps([{"operationType": kind}]).encode()
+        flags = {"x_ms_cosmos_is_batch_request": "True", "x_ms_documentdb_partitionkey": '["k"]'}
+        assert (await line.ask("POST", ITEMS, batch, **flags))[0] == 400
 
 
 async def test_a_dropped_connection_has_no_answer() -> None:

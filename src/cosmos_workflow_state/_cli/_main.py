@@ -49,7 +49,7 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     demo_parser = commands.add_parser("demo", help=_DEMO, description=f"{_DEMO.capitalize()}.")
     demo_parser.set_defaults(command=_run_demo)
-    emulator_parser = commands.add_parser("emulator", help=ABOUT, description=f"{ABOUT.capitalize()}.")
+    emulator_parser = commands.add_parser("emulator", help=ABOUT, description=f"{ABOUT[0].upper()}{ABOUT[1:]}.")
     add_arguments(emulator_parser)
     emulator_parser.set_defaults(command=run_emulator)
     return parser

@@ -8,7 +8,6 @@ from __future__ import annotations
 import dataclasses
 import hmac
 import json
-import math
 from collections.abc import Callable, Collection
 from types import UnionType
 from typing import Any, Final, cast
@@ -37,6 +36,10 @@ _FIELDS: Final[dict[str, type | UnionType]] = {
     "retry_after": int | float | None,
     "drop": str | None,
 }
+
+
+_LARGEST: Final = 1e10
+"""Seconds, or anything else that a number says: 300 years. Also keeps NaN and infinity out."""
 
 
 class Admin:
@@ -103,7 +106,7 @@ class Admin:
     def _add(self, wanted: Any) -> Response:
         fields = _object(wanted, _FIELDS)
         for name, value in fields.items():
-            if not isinstance(value, _FIELDS[name]):
+            if not isinstance(value, _FIELDS[name]) or (isinstance(value, (int, float)) and not _is_number(value)):
                 raise TypeError(f"{name} is of the wrong type.")
         self._faults.add(Fault(**fields))
         return _json(201, {})
@@ -121,7 +124,7 @@ def _object(value: Any, names: Collection[str]) -> dict[str, Any]:
 
 
 def _is_number(value: Any) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) <= _LARGEST
 
 
 def _json(status: int, document: dict[str, Any]) -> Response:

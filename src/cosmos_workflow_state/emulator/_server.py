@@ -62,11 +62,17 @@ class Server:
     async def _respond(self, received: web.BaseRequest) -> web.StreamResponse:
         if not self._hosts.accepts(received.headers.get("host", "")):
             return _sent(_refused("The Host header names another machine than this emulator."))
+        if received.headers.get("expect", "").lower() == "100-continue":
+            await received.writer.write(b"HTTP/1.1 100 Continue\r\n\r\n")
+        try:
+            body = await _body(received)
+        except Exception:  # noqa: BLE001 - each decompressor has errors of its own for a body that is not what it says
+            return _sent(_refused("The body is not what its headers say."))
         request = Request(
             received.method,
             _path(received.raw_path),
             {name.lower(): value for name, value in received.headers.items()},
-            await _body(received),
+            body,
         )
         try:
             return _sent(await self._handler(request))

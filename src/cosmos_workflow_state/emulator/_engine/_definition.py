@@ -27,6 +27,8 @@ NEVER: Final = -1
 _MAX_NAME = 255
 _MAX_UNIQUE_KEYS = 10
 _MAX_UNIQUE_PATHS = 16
+_FIRST_PRINTABLE: Final = 0x20
+_DELETE: Final = 0x7F
 _FORBIDDEN_IN_NAMES: Final = frozenset("/\\?#")
 _DEFAULTS: Final[JsonObject] = {
     "conflictResolutionPolicy": {
@@ -122,6 +124,9 @@ def checked_name(name: Json) -> str:
         raise InvalidError(f"The id has to be a text of 1 to {_MAX_NAME} characters.")
     if name.endswith(" ") or not _FORBIDDEN_IN_NAMES.isdisjoint(name) or not _is_utf8(name):
         raise InvalidError("The id must not end in a space nor contain '/', '\\', '?', '#' or a lone surrogate.")
+    # The name stands in a header of every answer.
+    if any(ord(character) < _FIRST_PRINTABLE or ord(character) == _DELETE for character in name):
+        raise InvalidError("The id must not contain control characters.")
     return name
 
 

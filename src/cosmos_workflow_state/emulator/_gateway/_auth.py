@@ -75,7 +75,10 @@ class Authenticator:
 
     def _check_signature(self, request: Request, signature: str) -> None:
         payloads = _payloads(request)
-        if not any(hmac.compare_digest(sign(self._secret, payload), signature.encode()) for payload in payloads):
+        if not any(
+            hmac.compare_digest(sign(self._secret, payload), signature.encode("utf-8", "replace"))
+            for payload in payloads
+        ):
             raise _unauthorized(
                 "The input authorization token can't serve the request. The wrong key is being used or the expected"
                 " payload is not built as per the protocol. Server used the following payload to sign:"

@@ -155,7 +155,8 @@ def _operations(call: Call) -> list[JsonObject]:
 
 
 def _checked(operation: Json) -> JsonObject:
-    if not isinstance(operation, dict) or operation.get("operationType") not in _OPERATIONS:
+    kind = operation.get("operationType") if isinstance(operation, dict) else None
+    if not isinstance(operation, dict) or not isinstance(kind, str) or kind not in _OPERATIONS:
         raise bad_request(f"An operation of a batch has to be one of {', '.join(_OPERATIONS)}.")
     return operation
 

@@ -23,13 +23,17 @@ OPERATIONS: Final = ("read", "list", "query", "plan", *WRITES)
 """Operations; "plan" is a client's question how to spread a query over physical partitions."""
 
 _METHODS: Final = {"PUT": "replace", "PATCH": "patch", "DELETE": "delete"}
-# These all come as POST; the first header that says true decides.
+# These all come as POST to items; the first header that says true decides.
 _POSTED: Final = (
     ("x-ms-cosmos-is-query-plan-request", "plan"),
     ("x-ms-documentdb-isquery", "query"),
     ("x-ms-cosmos-is-batch-request", "batch"),
     ("x-ms-documentdb-is-upsert", "upsert"),
 )
+
+
+# Elsewhere only a query is told from a create by a header: any other must not make a write pass for something else.
+_QUERIED: Final = frozenset({"dbs", "colls", "offers"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +54,7 @@ def kind_of(request: Request) -> Kind:
     segments = segments_of(request.path)
     named = len(segments) % 2 == 0
     resource = segments[-2 if named else -1].decode("utf-8", "replace") if segments else "account"
-    return Kind(resource, _operation(request, named=named))
+    return Kind(resource, _operation(request, resource, named=named))
 
 
 def segments_of(path: str) -> tuple[bytes, ...]:
@@ -58,10 +62,12 @@ def segments_of(path: str) -> tuple[bytes, ...]:
     return tuple(unquote_to_bytes(segment) for segment in path.split("/") if segment)
 
 
-def _operation(request: Request, *, named: bool) -> str:
+def _operation(request: Request, resource: str, *, named: bool) -> str:
     if request.method == "GET":
         return "read" if named else "list"
     if request.method == "POST":
-        flags = (name for header, name in _POSTED if request.headers.get(header, "").lower() == "true")
-        return next(flags, "create")
+        flags = [name for header, name in _POSTED if request.headers.get(header, "").lower() == "true"]
+        if resource == "docs":
+            return next(iter(flags), "create")
+        return "query" if "query" in flags and resource in _QUERIED else "create"
     return _METHODS.get(request.method, request.method.lower())
