@@ -38,8 +38,6 @@ CHECKPOINT_READ_LATEST: Final = Operation("checkpoint.latest_read", "checkpoint.
 CHECKPOINT_LIST_IDS: Final = Operation("checkpoint.ids_listed", "checkpoint.ids_list_failed")
 FACTORY_OPEN: Final = Operation("factory.opened", "factory.open_failed")
 FACTORY_CLOSE: Final = Operation("factory.closed", "factory.close_failed")
-CONTAINER_CREATE: Final = Operation("container.created", "container.create_failed")
-CONTAINER_VERIFY: Final = Operation("container.verified", "container.verify_failed")
 
 CHECKPOINT_UNDECODABLE: Final = "checkpoint.undecodable"
 ISOLATION_VIOLATED: Final = "isolation.violated"
