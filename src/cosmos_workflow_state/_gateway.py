@@ -37,8 +37,9 @@ _ACTIVITY_ID: Final = "x-ms-activity-id"
 _ETAG: Final = "etag"
 
 _NOT_FOUND: Final = 404
-_CONFLICT: Final = 409
-_PRECONDITION_FAILED: Final = 412
+_NO_SUCH_ITEM: Final = frozenset({_NOT_FOUND})
+_ITEM_EXISTS: Final = frozenset({409})
+_NO_SUCH_VERSION: Final = frozenset({_NOT_FOUND, 412})
 _TOO_MANY_REQUESTS: Final = 429
 _INSUFFICIENT_STORAGE: Final = 507
 _ACCESS_DENIED: Final = frozenset({401, 403})
@@ -110,7 +111,7 @@ class Gateway:
                 raise DecodeError("the answer to a read is not the item")
             return item
 
-        return await self._unless(_NOT_FOUND, send, meter)
+        return await self._unless(_NO_SUCH_ITEM, send, meter)
 
     async def create(self, item: Item, meter: Meter) -> bool:
         """Create the item; return False when one with its id is there. One request.
@@ -123,7 +124,7 @@ class Gateway:
             await container.create_item(item, no_response=True, response_hook=_acknowledged(meter))
             return True
 
-        return await self._unless(_CONFLICT, send, meter) is not None
+        return await self._unless(_ITEM_EXISTS, send, meter) is not None
 
     async def replace(self, item: Item, etag: str, meter: Meter) -> bool:
         """Replace the version ``etag`` of the item; return False when that is no longer there. One request.
@@ -143,7 +144,7 @@ class Gateway:
             )
             return True
 
-        return await self._unless((_PRECONDITION_FAILED, _NOT_FOUND), send, meter) is not None
+        return await self._unless(_NO_SUCH_VERSION, send, meter) is not None
 
     async def delete(self, key: list[str], item_id: str, meter: Meter) -> bool:
         """Delete the item; return False when it was not there. One request.
@@ -159,7 +160,7 @@ class Gateway:
             return True
 
         unknown_before = meter.unknown_outcomes
-        deleted = await self._unless(_NOT_FOUND, send, meter) is not None
+        deleted = await self._unless(_NO_SUCH_ITEM, send, meter) is not None
         return deleted or meter.unknown_outcomes > unknown_before
 
     async def query(
@@ -191,12 +192,11 @@ class Gateway:
 
     async def _unless(
         self,
-        statuses: int | tuple[int, ...],
+        expected: frozenset[int],
         send: Callable[[ContainerProxy], Awaitable[_Result]],
         meter: Meter,
     ) -> _Result | None:
         """Send; None when the service answers with one of these statuses about the item itself."""
-        expected = (statuses,) if isinstance(statuses, int) else statuses
         try:
             return await self._send(send, meter)
         except ServiceError as error:

@@ -6,7 +6,6 @@ storage; a patch that fails leaves the item it was applied to in any state, so n
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final, TypeGuard
@@ -18,7 +17,6 @@ __all__ = ["apply_patch"]
 
 _MAX_OPERATIONS = 10
 _APPEND = "-"
-_POSITION: Final = re.compile("0|[1-9][0-9]*")
 _EXACT_INTEGER = 1 << 53
 
 Pointer = tuple[str, ...]
