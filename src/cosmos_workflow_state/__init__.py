@@ -6,16 +6,40 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from ._checkpoints import TenantCheckpointStorage
     from ._factory import CosmosStateFactory, TenantState
-    from .settings import CosmosStateSettings, KeyAuth
+    from .settings import (
+        AzureCliAuth,
+        ConnectionStringAuth,
+        CosmosStateSettings,
+        DefaultAuth,
+        KeyAuth,
+        ManagedIdentityAuth,
+        WorkloadIdentityAuth,
+    )
 
-__all__ = ["CosmosStateFactory", "CosmosStateSettings", "KeyAuth", "TenantCheckpointStorage", "TenantState"]
+__all__ = [
+    "AzureCliAuth",
+    "ConnectionStringAuth",
+    "CosmosStateFactory",
+    "CosmosStateSettings",
+    "DefaultAuth",
+    "KeyAuth",
+    "ManagedIdentityAuth",
+    "TenantCheckpointStorage",
+    "TenantState",
+    "WorkloadIdentityAuth",
+]
 
 _HOMES = {
+    "AzureCliAuth": "settings",
+    "ConnectionStringAuth": "settings",
     "CosmosStateFactory": "_factory",
     "CosmosStateSettings": "settings",
+    "DefaultAuth": "settings",
     "KeyAuth": "settings",
+    "ManagedIdentityAuth": "settings",
     "TenantCheckpointStorage": "_checkpoints",
     "TenantState": "_factory",
+    "WorkloadIdentityAuth": "settings",
 }
 
 

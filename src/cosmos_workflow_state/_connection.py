@@ -11,18 +11,20 @@ import warnings
 from contextlib import AsyncExitStack
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from azure.core.credentials_async import AsyncTokenCredential
 from azure.cosmos.aio import ContainerProxy, CosmosClient
 from structlog.typing import FilteringBoundLogger
 
-from ._credentials import account_key
+from ._credentials import account_keys, make_credential, refuse_plain_http
 from ._embedded import EmbeddedAccount, EngineError, open_embedded
 from ._gateway import translated
-from ._logging import FACTORY_CLOSE, FACTORY_OPEN, operation
+from ._logging import CREDENTIAL_KEY_ROTATED, FACTORY_CLOSE, FACTORY_OPEN, emit, operation
 from ._provisioning import open_container
-from .errors import FactoryClosedError, ProvisioningError
+from ._remedies import Access
+from ._throughput import Throughput
+from .errors import AccessDeniedError, FactoryClosedError, ProvisioningError
 from .settings import CosmosStateSettings
 
 CLIENT_OPTIONS: Final[dict[str, Any]] = {
@@ -36,8 +38,11 @@ CLIENT_OPTIONS: Final[dict[str, Any]] = {
 }
 
 
+_UNAUTHORIZED: Final = 401
+
+
 class CosmosConnection:
-    """Opens the client and the container once, however many tasks ask at once."""
+    """Opens the client and the container once, however many tasks ask at once; once more with the other key."""
 
     def __init__(
         self,
@@ -52,6 +57,7 @@ class CosmosConnection:
         self._logger = logger
         self._given_client = client
         self._given_credential = credential
+        self._keys: tuple[str, ...] | None = None
         self._lock = asyncio.Lock()
         self._home: tuple[int, asyncio.AbstractEventLoop] | None = None
         self._opened: AsyncExitStack | None = None
@@ -64,6 +70,17 @@ class CosmosConnection:
             warnings.warn(
                 "a CosmosStateFactory was left open: use async with", ResourceWarning, stacklevel=2, source=self
             )
+
+    @property
+    def access(self) -> Access:
+        """Who asks, for the remedy when the service refuses."""
+        settings = self._settings
+        return Access(settings.endpoint, settings.database, settings.checkpoint_container, self._proof())
+
+    def _proof(self) -> Literal["key", "token"] | None:
+        if self._given_client is not None:
+            return None
+        return "key" if self._keys else "token"
 
     def check_open(self) -> None:
         """Check that the connection was not closed.
@@ -81,7 +98,7 @@ class CosmosConnection:
             FactoryClosedError: The connection was closed, or was opened on another event loop or in another process.
             ProvisioningError: The container is missing or not shaped as it must be.
             ServiceError: The service refused or could not be reached.
-            SettingsError: No usable key is set.
+            SettingsError: The key is none, or there is no identity, or no token may be sent to the endpoint.
         """
         self.check_open()
         if self._home not in {None, (os.getpid(), asyncio.get_running_loop())}:
@@ -93,6 +110,23 @@ class CosmosConnection:
             if self._container is None:
                 self._container = await self._open()
             return self._container
+
+    async def replaces(self, refused: ContainerProxy) -> bool:
+        """Tell whether `container` gives another one now than this, whose key the service does not accept (401).
+
+        The first of many tasks that ask about the same one opens another with the other key, if there is one; the
+        others only learn that it is done. A key that was refused is not tried again.
+
+        Raises:
+            AccessDeniedError: The other key is not accepted either.
+            FactoryClosedError: The connection was closed.
+            ServiceError: The service could not be reached; the other key is still to be tried.
+        """
+        async with self._lock:
+            self.check_open()
+            if self._container is refused and self._has_other_key():
+                self._container = await self._open_with_other_key()
+            return self._container is not refused
 
     async def close(self) -> None:
         """Close what was opened here, in reverse; once it is closed another call does nothing.
@@ -116,16 +150,52 @@ class CosmosConnection:
                     await opened.aclose()
 
     async def _open(self) -> ContainerProxy:
-        settings = self._settings
-        mode = settings.effective_provisioning
+        mode = self._settings.effective_provisioning
         with operation(self._logger, FACTORY_OPEN, provisioning=mode):
-            async with AsyncExitStack() as opening:
-                client = self._given_client or await self._enter_client(opening)
-                container = await open_container(
-                    client, database=settings.database, container=settings.checkpoint_container, mode=mode
-                )
-                self._opened = opening.pop_all()
+            try:
+                return await self._open_once()
+            except AccessDeniedError as error:
+                if error.status_code != _UNAUTHORIZED or not self._has_other_key():
+                    raise
+            return await self._open_with_other_key()
+
+    async def _open_once(self) -> ContainerProxy:
+        settings = self._settings
+        async with AsyncExitStack() as opening:
+            client = self._given_client or await self._enter_client(opening)
+            container = await open_container(
+                client,
+                database=settings.database,
+                container=settings.checkpoint_container,
+                mode=settings.effective_provisioning,
+                throughput=Throughput.parse(settings.throughput),
+                access=self.access,
+            )
+            self._keep(opening.pop_all())
         self._home = (os.getpid(), asyncio.get_running_loop())
+        return container
+
+    def _keep(self, opened: AsyncExitStack) -> None:
+        """Own what was opened, beside the client of a key that was given up: other tasks may still wait for that."""
+        if self._opened is None:
+            self._opened = opened
+        else:
+            self._opened.push_async_callback(opened.aclose)
+
+    def _has_other_key(self) -> bool:
+        return bool(self._keys and self._keys[1:])
+
+    async def _open_with_other_key(self) -> ContainerProxy:
+        keys = self._keys or ()
+        self._keys = keys[1:]
+        try:
+            container = await self._open_once()
+        except AccessDeniedError:
+            raise
+        except BaseException:
+            self._keys = keys  # nobody has refused the other one yet
+            raise
+        emit(self._logger.warning, CREDENTIAL_KEY_ROTATED, now_using="secondary")
         return container
 
     async def _enter_client(self, opening: AsyncExitStack) -> CosmosClient:
@@ -133,17 +203,27 @@ class CosmosConnection:
         # Before entering: a client whose entering fails has a session to close, and without entering there would be no
         # session token, so no reading of what was just written.
         opening.push_async_callback(client.close)
-        with translated():
+        with translated(access=self.access):
             await client.__aenter__()
         return client
 
     async def _build_client(self, opening: AsyncExitStack) -> CosmosClient:
         settings = self._settings
         if not settings.is_embedded:
-            return CosmosClient(settings.endpoint, self._given_credential or account_key(settings), **CLIENT_OPTIONS)
+            return CosmosClient(settings.endpoint, await self._credential(opening), **CLIENT_OPTIONS)
         account = await self._open_embedded()
         opening.push_async_callback(account.close)
         return CosmosClient(account.endpoint, account.key, transport=account.transport(), **CLIENT_OPTIONS)
+
+    async def _credential(self, opening: AsyncExitStack) -> str | AsyncTokenCredential:
+        settings = self._settings
+        given = self._given_credential
+        if self._keys is None:
+            self._keys = () if given is not None else account_keys(settings)
+        if self._keys:
+            return self._keys[0]
+        refuse_plain_http(settings)
+        return given if given is not None else await opening.enter_async_context(make_credential(settings))
 
     async def _open_embedded(self) -> EmbeddedAccount:
         path = self._settings.embedded_path

@@ -1,27 +1,126 @@
 """From settings to what the client authenticates with, and who closes it.
 
-A key is text: nothing is opened, so nobody closes anything. It opens no connection and logs nothing.
+A key is text: nothing is opened, so nobody closes anything. A token credential made here is closed by who asked for it.
+It opens no connection and logs nothing.
 """
 
 from __future__ import annotations
 
 import binascii
 from base64 import b64decode
+from typing import TYPE_CHECKING, Final
 
-from .settings import CosmosStateSettings, key_error
+from ._auth_settings import AzureCliAuth, DefaultAuth, ManagedIdentityAuth, WorkloadIdentityAuth
+from ._endpoints import is_plain_http
+from ._settings_sources import KEY_VARIABLE, PREFIX
+from .errors import SettingsError
+from .settings import ConnectionStringAuth, CosmosStateSettings, KeyAuth, auth_error
+
+if TYPE_CHECKING:
+    from azure.identity.aio import (
+        AzureCliCredential,
+        DefaultAzureCredential,
+        ManagedIdentityCredential,
+        WorkloadIdentityCredential,
+    )
+
+    OwnCredential = AzureCliCredential | DefaultAzureCredential | ManagedIdentityCredential | WorkloadIdentityCredential
+
+_SECONDARY_KEY: Final = f"{PREFIX}AUTH__SECONDARY_KEY"
+# The names that azure-identity has for some credentials of its chain differ from those of the credentials.
+_CHAIN_NAMES: Final = {
+    "azure_cli": "cli",
+    "azure_powershell": "powershell",
+    "azure_developer_cli": "developer_cli",
+}
 
 
-def account_key(settings: CosmosStateSettings) -> str:
-    """Return the account key that signs the requests.
+def account_keys(settings: CosmosStateSettings) -> tuple[str, ...]:
+    """Return the account keys that may sign the requests, in the order to try them; none for a way without keys.
 
     Raises:
-        SettingsError: No key is set, or it is not base64. The client would fail at its first request, without
-            naming the variable.
+        SettingsError: A key is not base64. The client would fail at its first request, without naming the variable.
     """
-    key = settings.require_key().get_secret_value()
-    if not _is_base64(key):
-        raise key_error("is wrong")
-    return key
+    auth = settings.auth
+    if isinstance(auth, ConnectionStringAuth):
+        return (auth.key.get_secret_value(),)
+    if not isinstance(auth, KeyAuth):
+        return ()
+    named = (("key", KEY_VARIABLE, auth.key), ("secondary_key", _SECONDARY_KEY, auth.secondary_key))
+    given = [(field, variable, secret.get_secret_value()) for field, variable, secret in named if secret is not None]
+    for field, variable, key in given:
+        if not _is_base64(key):
+            raise auth_error(field, f"{variable} is wrong")
+    return tuple(dict.fromkeys(key for _, _, key in given))
+
+
+def make_credential(settings: CosmosStateSettings) -> OwnCredential:
+    """Return the token credential that the settings ask for; nothing is sent before it is used. Close it.
+
+    azure-identity is loaded here and not before: nobody waits for it who uses a key or the embedded engine.
+
+    Raises:
+        SettingsError: The environment lacks what the credential needs.
+    """
+    match settings.auth:
+        case ManagedIdentityAuth() as auth:
+            return _managed_identity(auth)
+        case WorkloadIdentityAuth() as auth:
+            return _workload_identity(auth)
+        case AzureCliAuth():
+            from azure.identity.aio import AzureCliCredential  # noqa: PLC0415 - see above
+
+            return AzureCliCredential()
+        case DefaultAuth() as auth:
+            return _default(auth)
+        case _:
+            raise TypeError("a key makes no token credential")
+
+
+def refuse_plain_http(settings: CosmosStateSettings) -> None:
+    """Check that a token could be sent to the endpoint.
+
+    Raises:
+        SettingsError: Others could read it on its way: the endpoint is plain http.
+    """
+    if is_plain_http(settings.endpoint):
+        raise SettingsError(
+            "1 setting is wrong:\n"
+            f"  {PREFIX}ENDPOINT is plain http, over which no token is sent: it takes an https:// endpoint for an "
+            f"identity; or set {KEY_VARIABLE}, with which requests are signed and which is not sent itself"
+        )
+
+
+def _managed_identity(auth: ManagedIdentityAuth) -> ManagedIdentityCredential:
+    from azure.identity.aio import ManagedIdentityCredential  # noqa: PLC0415 - see make_credential
+
+    if auth.object_id is not None:
+        return ManagedIdentityCredential(identity_config={"object_id": auth.object_id})
+    if auth.resource_id is not None:
+        return ManagedIdentityCredential(identity_config={"resource_id": auth.resource_id})
+    return ManagedIdentityCredential(client_id=auth.client_id)
+
+
+def _workload_identity(auth: WorkloadIdentityAuth) -> WorkloadIdentityCredential:
+    from azure.identity.aio import WorkloadIdentityCredential  # noqa: PLC0415 - see make_credential
+
+    try:
+        return WorkloadIdentityCredential(client_id=auth.client_id)
+    except ValueError:
+        problem = SettingsError(
+            "1 setting is wrong:\n"
+            f"  {PREFIX}AUTH__MODE is workload_identity, and this process has none: AZURE_TENANT_ID, "
+            f"AZURE_FEDERATED_TOKEN_FILE and AZURE_CLIENT_ID (or {PREFIX}AUTH__CLIENT_ID) must be set, as the webhook "
+            "of AKS does for pods with the label azure.workload.identity/use"
+        )
+    raise problem
+
+
+def _default(auth: DefaultAuth) -> DefaultAzureCredential:
+    from azure.identity.aio import DefaultAzureCredential  # noqa: PLC0415 - see make_credential
+
+    names = (_CHAIN_NAMES.get(name, name) for name in auth.exclude)
+    return DefaultAzureCredential(**{f"exclude_{name}_credential": True for name in names})
 
 
 def _is_base64(text: str) -> bool:

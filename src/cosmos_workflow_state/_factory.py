@@ -56,7 +56,7 @@ class CosmosStateFactory:
         Args:
             settings: How to reach the account; read from the environment when left out.
             client: An entered client to use in place of one of its own. It is not closed here.
-            credential: A token credential to use in place of the account key. It is not closed here.
+            credential: A token credential to use, whatever the settings say of ``auth``. It is not closed here.
 
         Raises:
             SettingsError: The settings are read here and one is wrong or missing.

@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import asyncio
 import random
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from email.utils import parsedate_to_datetime
 from typing import Any, Final, Protocol, TypeVar, cast
 
 from azure.core import MatchConditions
@@ -19,6 +21,7 @@ from azure.core.exceptions import ClientAuthenticationError, DecodeError
 from azure.cosmos.aio import ContainerProxy
 from azure.cosmos.exceptions import CosmosHttpResponseError
 
+from ._remedies import NOTHING_TO_SEND, Access, Refusal, Remedy, remedy_for
 from .errors import (
     AccessDeniedError,
     CosmosStateError,
@@ -35,6 +38,7 @@ _CHARGE: Final = "x-ms-request-charge"
 _RETRY_AFTER_MS: Final = "x-ms-retry-after-ms"
 _ACTIVITY_ID: Final = "x-ms-activity-id"
 _ETAG: Final = "etag"
+_DATE: Final = "date"
 
 _NOT_FOUND: Final = 404
 _NO_SUCH_ITEM: Final = frozenset({_NOT_FOUND})
@@ -42,7 +46,8 @@ _ITEM_EXISTS: Final = frozenset({409})
 _NO_SUCH_VERSION: Final = frozenset({_NOT_FOUND, 412})
 _TOO_MANY_REQUESTS: Final = 429
 _INSUFFICIENT_STORAGE: Final = 507
-_ACCESS_DENIED: Final = frozenset({401, 403})
+_UNAUTHORIZED: Final = 401
+_ACCESS_DENIED: Final = frozenset({_UNAUTHORIZED, 403})
 _NOT_APPLIED: Final = frozenset({410, 449})
 _OUTCOME_UNKNOWN: Final = frozenset({408, 500, 502, 503, 504})
 _OWNER_MISSING: Final = 1003
@@ -82,11 +87,24 @@ class Meter:
 class Connection(Protocol):
     """Gives the container, connecting on first use."""
 
+    @property
+    def access(self) -> Access:
+        """Who asks, for the remedy when the service refuses."""
+        ...
+
     async def container(self) -> ContainerProxy:
         """Return the container.
 
         Raises:
             CosmosStateError: Closed, not reachable, not allowed, or not provisioned as needed.
+        """
+        ...
+
+    async def replaces(self, refused: ContainerProxy) -> bool:
+        """Tell whether `container` gives another one now than this, whose key the service does not accept (401).
+
+        Raises:
+            CosmosStateError: Closed.
         """
         ...
 
@@ -209,9 +227,11 @@ class Gateway:
         while True:
             container = await self._connection.container()
             try:
-                with translated(meter):
+                with translated(meter, self._connection.access):
                     return await send(container)
             except ServiceError as error:
+                if error.status_code == _UNAUTHORIZED and await self._connection.replaces(container):
+                    continue
                 tries += 1
                 meter.unknown_outcomes += error.outcome_unknown
                 if not error.retryable or tries >= _max_tries(error):
@@ -221,7 +241,7 @@ class Gateway:
 
 
 @contextmanager
-def translated(meter: Meter | None = None) -> Generator[None]:
+def translated(meter: Meter | None = None, access: Access | None = None) -> Generator[None]:
     """Turn whatever the client raises into our errors, the cause kept.
 
     Beside its own errors the client lets others through: KeyError where a session token was cleared twice, ValueError
@@ -237,9 +257,11 @@ def translated(meter: Meter | None = None) -> Generator[None]:
     except CosmosHttpResponseError as error:
         if meter is not None:
             meter.add(_headers(error))
-        raise _answer(error) from error
+        raise _denied(error, access) if error.status_code in _ACCESS_DENIED else _answer(error) from error
     except ClientAuthenticationError as error:
-        raise AccessDeniedError(f"the credential gave no token ({type(error).__name__})") from error
+        raise AccessDeniedError(
+            f"the credential gave no token ({type(error).__name__})", remedy=NOTHING_TO_SEND
+        ) from error
     except Exception as error:
         raise ServiceUnavailableError(
             f"the service could not be reached, or its answer not be understood ({type(error).__name__}); is "
@@ -276,6 +298,30 @@ def _answer(error: CosmosHttpResponseError) -> CosmosStateError:
     )
 
 
+def _denied(error: CosmosHttpResponseError, access: Access | None) -> AccessDeniedError:
+    status, sub_status = cast("int", error.status_code), cast("int | None", cast("Any", error).sub_status)
+    headers = _headers(error)
+    refusal = Refusal(status, sub_status, str(cast("Any", error).http_error_message), _ahead(headers.get(_DATE)))
+    remedy = Remedy("") if access is None else remedy_for(refusal, access)
+    return AccessDeniedError(
+        f"the service did not accept the key or identity, or it lacks the right (status {status}, sub-status "
+        f"{sub_status})",
+        remedy=remedy.text,
+        missing_actions=remedy.missing_actions,
+        status_code=status,
+        sub_status=sub_status,
+        activity_id=headers.get(_ACTIVITY_ID),
+    )
+
+
+def _ahead(date: str | None) -> float | None:
+    """Return the seconds that this machine's clock is ahead of a ``Date`` header."""
+    try:
+        return None if date is None else time.time() - parsedate_to_datetime(date).timestamp()
+    except (ValueError, OverflowError):
+        return None
+
+
 def _headers(error: CosmosHttpResponseError) -> Mapping[str, str]:
     return cast("Mapping[str, str] | None", cast("Any", error).headers) or {}
 
@@ -286,8 +332,6 @@ def _kind(status: int | None, sub_status: int | None) -> tuple[type[ServiceError
             ServiceError,
             "the state file of the embedded engine cannot be used, for example because the disk is full",
         )
-    if status in _ACCESS_DENIED:
-        return AccessDeniedError, "the service did not accept the key or identity, or it lacks the right"
     if status == _TOO_MANY_REQUESTS:
         return ThrottledError, "the service is throttling: more request units are asked for than provisioned"
     session_lag = status == _NOT_FOUND and sub_status == _SESSION_NOT_AVAILABLE

@@ -39,6 +39,7 @@ CHECKPOINT_LIST_IDS: Final = Operation("checkpoint.ids_listed", "checkpoint.ids_
 FACTORY_OPEN: Final = Operation("factory.opened", "factory.open_failed")
 FACTORY_CLOSE: Final = Operation("factory.closed", "factory.close_failed")
 
+CREDENTIAL_KEY_ROTATED: Final = "credential.key_rotated"
 CHECKPOINT_UNDECODABLE: Final = "checkpoint.undecodable"
 ISOLATION_VIOLATED: Final = "isolation.violated"
 WORKFLOW_UNSTABLE_NAME: Final = "workflow.unstable_name"

@@ -1,40 +1,56 @@
-"""The container as it must be: verify it, or create it when it is missing.
+"""The container as it must be: verify it, create it when it is missing, or repair it when asked to.
 
-An existing container is never changed. What it must be is one definition, used both to create and to compare.
+Only `repair_container` changes a container that exists. What it must be is a definition of `_definitions`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Final, Literal
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
 
-from azure.cosmos import PartitionKey
-from azure.cosmos.aio import ContainerProxy, CosmosClient
+from azure.cosmos import PartitionKey, ThroughputProperties
+from azure.cosmos.aio import ContainerProxy, CosmosClient, DatabaseProxy
 from azure.cosmos.exceptions import CosmosResourceExistsError, CosmosResourceNotFoundError
 
+from ._definitions import CHECKPOINTS, NOTHING_EXPIRES_BY_ITSELF, ContainerDefinition
+from ._drift import Difference, differences
 from ._gateway import translated
+from ._remedies import Access
+from ._throughput import Throughput
 from .errors import ProvisioningError
 
 ProvisioningMode = Literal["verify", "create", "skip"]
 
-PARTITION_KEY_PATHS: Final = ("/tenant_id", "/workflow_name")
-INDEXED_PATHS: Final = (
-    "/tenant_id/?",
-    "/workflow_name/?",
-    "/type/?",
-    "/scope/?",
-    "/sort_key/?",
-    "/checkpoint_id/?",
-    "/previous_checkpoint_id/?",
-    "/payload/keyframe/?",
-)
-_TTL_ON_NOTHING_EXPIRES: Final = -1
+_SERVERLESS = Throughput("serverless")
+_SYSTEM = "_"
+"""What the names of properties that the service itself writes begin with."""
 
 
-async def open_container(
-    client: CosmosClient, *, database: str, container: str, mode: ProvisioningMode
+@dataclass(frozen=True, slots=True)
+class Repair:
+    """What a repair did.
+
+    Attributes:
+        changed: The differences that are gone; empty when there was nothing to do.
+        remaining: The differences that cannot be repaired.
+    """
+
+    changed: tuple[Difference, ...]
+    remaining: tuple[Difference, ...]
+
+
+async def open_container(  # noqa: PLR0913 - which, what and how, each by name
+    client: CosmosClient,
+    *,
+    database: str,
+    container: str,
+    mode: ProvisioningMode,
+    wanted: ContainerDefinition = CHECKPOINTS,
+    throughput: Throughput = _SERVERLESS,
+    access: Access | None = None,
 ) -> ContainerProxy:
-    """Return the checkpoint container, created or verified as asked.
+    """Return a container, created or verified as asked.
 
     Args:
         client: An entered client.
@@ -42,51 +58,112 @@ async def open_container(
         container: Name of the container.
         mode: ``create`` makes what is missing and then verifies; ``verify`` only verifies; ``skip`` only looks that
             it is there, since "no such container" and "no such checkpoint" must not be confused later.
+        wanted: What the container must be.
+        throughput: What a container is created with.
+        access: Who asks, for the remedy when the service refuses.
 
     Raises:
         ProvisioningError: It is missing, or is not shaped as it must be; every difference is named.
         ServiceError: The service refused or could not be reached.
     """
-    with translated():
+    with translated(access=access):
         if mode == "create":
-            await _create_missing(client, database, container)
+            await _create_missing(client, database, container, wanted, throughput)
         proxy = client.get_database_client(database).get_container_client(container)
         properties = await _read(proxy, database, container)
-    problems = () if mode == "skip" else differences(properties)
+    problems = () if mode == "skip" else tuple(map(str, differences(properties, wanted)))
     if problems:
         raise ProvisioningError(
-            f"container {container!r} in database {database!r} cannot hold checkpoints: " + "; ".join(problems),
+            f"container {container!r} in database {database!r} cannot hold {wanted.kind}: " + "; ".join(problems),
             problems=problems,
         )
     return proxy
 
 
-def differences(properties: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return one sentence, remedy included, for each way in which a container is not as it must be."""
-    checks = (
-        _partition_key_problem,
-        _ttl_problem,
-        _index_mode_problem,
-        _payload_index_problem,
-        _missing_index_problem,
-    )
-    return tuple(problem for check in checks if (problem := check(properties)) is not None)
+async def repair_container(
+    client: CosmosClient,
+    *,
+    database: str,
+    container: str,
+    wanted: ContainerDefinition = CHECKPOINTS,
+    access: Access | None = None,
+) -> Repair:
+    """Give an existing container the indexing policy and default TTL it must have; all else of it stays as it is.
+
+    A partition key cannot be changed: a difference there is reported as remaining. A second call finds nothing to do
+    and sends no change. The service rebuilds the index in the background, at the container's own cost (RU).
+
+    Args:
+        client: An entered client that may change containers, which tokens of data-plane roles may not.
+        database: Name of the database.
+        container: Name of the container.
+        wanted: What the container must be.
+        access: Who asks, for the remedy when the service refuses.
+
+    Returns:
+        What was changed, and what could not be.
+
+    Raises:
+        ProvisioningError: The container is missing.
+        ServiceError: The service refused or could not be reached.
+    """
+    with translated(access=access):
+        proxy = client.get_database_client(database).get_container_client(container)
+        properties = await _read(proxy, database, container)
+        found = differences(properties, wanted)
+        changed = tuple(difference for difference in found if difference.repairable)
+        if changed:
+            # Not the client's replace_container: that drops what it has no argument for, such as unique keys.
+            await client.client_connection.ReplaceContainer(proxy.container_link, repaired(properties, wanted, changed))
+    return Repair(changed, tuple(difference for difference in found if not difference.repairable))
 
 
-async def _create_missing(client: CosmosClient, database: str, container: str) -> None:
+def repaired(properties: Mapping[str, Any], wanted: ContainerDefinition, found: Iterable[Difference]) -> dict[str, Any]:
+    """Return the definition of a container with only what these differences are about made right.
+
+    Composite, spatial and other indexes of the policy stay, and so does everything else that users can define.
+    """
+    subjects = {difference.subject for difference in found}
+    kept = {name: value for name, value in properties.items() if not name.startswith(_SYSTEM)}
+    if "indexing policy" in subjects:
+        policy: Mapping[str, Any] = kept.get("indexingPolicy") or {}
+        kept["indexingPolicy"] = {**policy, **wanted.indexing_policy}
+    if "default TTL" in subjects:
+        kept["defaultTtl"] = NOTHING_EXPIRES_BY_ITSELF
+    return kept
+
+
+async def _create_missing(
+    client: CosmosClient, database: str, container: str, wanted: ContainerDefinition, throughput: Throughput
+) -> None:
     try:
         proxy = await client.create_database_if_not_exists(database)
     except CosmosResourceExistsError:  # another process was quicker between the client's read and its create
         proxy = client.get_database_client(database)
     try:
-        await proxy.create_container_if_not_exists(
-            container,
-            PartitionKey(path=list(PARTITION_KEY_PATHS), kind="MultiHash", version=2),
-            indexing_policy=_indexing_policy(),
-            default_ttl=_TTL_ON_NOTHING_EXPIRES,
-        )
+        await _create_container(proxy, container, wanted, throughput)
     except CosmosResourceExistsError:  # the same
         return
+
+
+async def _create_container(
+    database: DatabaseProxy, container: str, wanted: ContainerDefinition, throughput: Throughput
+) -> None:
+    await database.create_container_if_not_exists(
+        container,
+        PartitionKey(path=list(wanted.partition_key_paths), kind="MultiHash", version=2),
+        indexing_policy=wanted.indexing_policy,
+        default_ttl=NOTHING_EXPIRES_BY_ITSELF,
+        offer_throughput=_offer(throughput),
+    )
+
+
+def _offer(throughput: Throughput) -> int | ThroughputProperties | None:
+    if throughput.kind == "serverless":
+        return None
+    if throughput.kind == "manual":
+        return throughput.request_units
+    return ThroughputProperties(auto_scale_max_throughput=throughput.request_units)
 
 
 async def _read(proxy: ContainerProxy, database: str, container: str) -> Mapping[str, Any]:
@@ -98,56 +175,3 @@ async def _read(proxy: ContainerProxy, database: str, container: str) -> Mapping
             "COSMOS_WORKFLOW_STATE_PROVISIONING=create with a credential that may"
         )
     raise ProvisioningError(problem, problems=(problem,))
-
-
-def _indexing_policy() -> dict[str, Any]:
-    return {
-        "indexingMode": "consistent",
-        "automatic": True,
-        "includedPaths": [{"path": path} for path in INDEXED_PATHS],
-        "excludedPaths": [{"path": "/*"}],
-    }
-
-
-def _partition_key_problem(properties: Mapping[str, Any]) -> str | None:
-    found = properties.get("partitionKey", {})
-    shape = (tuple(found.get("paths", ())), found.get("kind"), found.get("version", 1))
-    if shape == (PARTITION_KEY_PATHS, "MultiHash", 2):
-        return None
-    return (
-        f"its partition key is {list(shape[0])} ({shape[1]}, version {shape[2]}), it must be "
-        f"{list(PARTITION_KEY_PATHS)} (MultiHash, version 2) and cannot be changed: use another container"
-    )
-
-
-def _ttl_problem(properties: Mapping[str, Any]) -> str | None:
-    found = properties.get("defaultTtl")
-    if found == _TTL_ON_NOTHING_EXPIRES:
-        return None
-    if found is None:
-        return "its time to live is off, so no checkpoint could expire: set the default TTL to -1"
-    return f"its default TTL is {found} seconds, which would expire what is still needed: set it to -1"
-
-
-def _index_mode_problem(properties: Mapping[str, Any]) -> str | None:
-    policy = properties.get("indexingPolicy", {})
-    if policy.get("indexingMode", "consistent") == "consistent" and policy.get("automatic", True):
-        return None
-    return "it does not index every save at once, so the latest checkpoint is not found: set indexing to consistent"
-
-
-def _payload_index_problem(properties: Mapping[str, Any]) -> str | None:
-    if "/*" in _paths(properties, "excludedPaths"):
-        return None
-    return "its indexing policy indexes the payload, which every save pays for: exclude /*"
-
-
-def _missing_index_problem(properties: Mapping[str, Any]) -> str | None:
-    included = _paths(properties, "includedPaths")
-    missing = [path for path in INDEXED_PATHS if path not in included]
-    return f"its indexing policy does not index {', '.join(missing)}: include them" if missing else None
-
-
-def _paths(properties: Mapping[str, Any], kind: str) -> frozenset[str]:
-    entries = properties.get("indexingPolicy", {}).get(kind) or ()
-    return frozenset(entry.get("path", "") for entry in entries)

@@ -7,13 +7,15 @@ Problems are made of variable names and fixed texts; a value never becomes part 
 from __future__ import annotations
 
 import difflib
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
 from pydantic_settings import BaseSettings, DotEnvSettingsSource, EnvSettingsSource
+
+from ._auth_settings import AUTH_FIELDS, AUTO
+from ._settings_values import shown
 
 PREFIX: Final = "COSMOS_WORKFLOW_STATE_"
 KEY_VARIABLE: Final = f"{PREFIX}KEY"
@@ -27,6 +29,7 @@ _ALIASES: Final[Mapping[FieldPath, tuple[str, ...]]] = {
     ("database",): ("AZURE_COSMOS_DATABASE_NAME",),
     ("auth", "key"): ("AZURE_COSMOS_KEY",),
 }
+_KEY: Final[FieldPath] = ("auth", "key")
 _ALIAS_NAMES: Final = frozenset(name for names in _ALIASES.values() for name in names)
 _SECRETS: Final = "the secrets directory"
 
@@ -59,7 +62,7 @@ def variable_names(fields: Iterable[str]) -> Mapping[FieldPath, tuple[str, ...]]
     """Return the variables of each field, the strongest first; ``auth`` is nested and has its own."""
     return {
         **{(name,): (f"{PREFIX}{name.upper()}",) for name in fields if name != "auth"},
-        ("auth", "mode"): (f"{PREFIX}AUTH__MODE",),
+        **{("auth", name): (f"{PREFIX}AUTH__{name.upper()}",) for name in AUTH_FIELDS},
         ("auth", "key"): (f"{PREFIX}AUTH__KEY", KEY_VARIABLE),
     }
 
@@ -84,12 +87,6 @@ def read(settings: type[BaseSettings], env_file: PathText | None, secrets_dir: P
     problems += (problem for level in levels for problem in _unknown(level, known))
     values, origins = _assemble(levels, names)
     return Read(values, origins, tuple(problems))
-
-
-def shown(name: str) -> str:
-    """Return the name if it is written like one: a key whose ``=`` was forgotten reads as a name too."""
-    plain = re.fullmatch(r"[A-Z0-9_]{1,80}|[a-z0-9_.]{1,80}", name) is not None
-    return name if plain else f"a name of {len(name)} characters (not shown)"
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
@@ -156,7 +153,7 @@ def _first(levels: Iterable[_Level], names: Sequence[str]) -> tuple[str, str] | 
 def _assemble(
     levels: Sequence[_Level], names: Mapping[FieldPath, tuple[str, ...]]
 ) -> tuple[dict[str, object], dict[FieldPath, str]]:
-    values: dict[str, Any] = {"auth": {"mode": "key"}}
+    values: dict[str, Any] = {"auth": {}}
     origins: dict[FieldPath, str] = {}
     for path, variables in names.items():
         hit = _first(levels, variables) or _first(levels, _ALIASES.get(path, ()))
@@ -164,7 +161,10 @@ def _assemble(
             origins[path], value = hit
             target = values if len(path) == 1 else values[path[0]]
             target[path[-1]] = value
-    # The mode "key" says nothing without a key: whether one is needed, only the factory knows.
-    if values["auth"] == {"mode": "key"}:
+    auth: dict[str, object] = values["auth"]
+    # Somebody else's key that lies around is no contradiction of what was chosen here.
+    if str(auth.get("mode", AUTO)).lower() not in {AUTO, "key"} and origins.get(_KEY, "").startswith(_ALIASES[_KEY]):
+        del auth["key"]
+    if not auth:
         del values["auth"]
     return values, origins

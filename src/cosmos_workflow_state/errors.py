@@ -170,6 +170,16 @@ class CheckpointConflictError(CheckpointError):
     retryable = True
 
 
+class ServiceFields(TypedDict, total=False):
+    """What the service said."""
+
+    status_code: int | None
+    sub_status: int | None
+    activity_id: str | None
+    retry_after: float | None
+    outcome_unknown: bool
+
+
 class ServiceError(CosmosStateError):
     """The service answered with an error, or did not answer.
 
@@ -201,7 +211,25 @@ class ServiceError(CosmosStateError):
 
 
 class AccessDeniedError(ServiceError):
-    """401 or 403: the key or identity is not accepted, or lacks the right."""
+    """401 or 403: the key or identity is not accepted, or lacks the right.
+
+    Attributes:
+        remedy: What to do, with commands on lines of their own; the message ends with it. Empty where nothing is known.
+        missing_actions: The data actions of a role that whoever asked has not been given.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        remedy: str = "",
+        missing_actions: tuple[str, ...] = (),
+        **answer: Unpack[ServiceFields],
+    ) -> None:
+        """Keep the remedy beside the message, and end the message with it."""
+        super().__init__(f"{message}\n{remedy}" if remedy else message, **answer)
+        self.remedy = remedy
+        self.missing_actions = missing_actions
 
 
 class ThrottledError(ServiceError):

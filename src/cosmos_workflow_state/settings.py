@@ -11,148 +11,64 @@ only where no variable of ours is set. An empty value counts as not set.
 
 from __future__ import annotations
 
-import ipaddress
-import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path, PurePath
-from typing import Annotated, Any, Final, Literal, NoReturn, TypeAlias, TypedDict, Unpack, cast
-from urllib.parse import urlsplit
+from pathlib import Path
+from typing import Annotated, Any, Final, Literal, Self, TypeAlias, TypedDict, Unpack
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, SecretStr, ValidationError
+from pydantic import AfterValidator, BeforeValidator, Field, SecretStr, ValidationError, model_validator
 from pydantic_core import PydanticCustomError
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
-from ._settings_sources import KEY_VARIABLE, FieldPath, PathText, nearest, read, shown, variable_names
+from ._auth_settings import (
+    AUTH_FIELDS,
+    SEVERAL_IDENTITIES,
+    Auth,
+    AzureCliAuth,
+    ConnectionStringAuth,
+    DefaultAuth,
+    KeyAuth,
+    ManagedIdentityAuth,
+    WorkloadIdentityAuth,
+    complete_auth,
+    endpoint_of,
+    modes_with,
+)
+from ._endpoints import EMBEDDED, IS_A_PATH, check_endpoint, is_same_account, refuse_path
+from ._settings_sources import KEY_VARIABLE, FieldPath, PathText, nearest, read, variable_names
+from ._settings_values import Frozen, fold_case, shown, split_names
+from ._throughput import check_throughput
 from .errors import SettingsError
 
-__all__ = ["MAX_PAYLOAD_BYTES", "CosmosStateSettings", "KeyAuth"]
+__all__ = [
+    "MAX_PAYLOAD_BYTES",
+    "AzureCliAuth",
+    "ConnectionStringAuth",
+    "CosmosStateSettings",
+    "DefaultAuth",
+    "KeyAuth",
+    "ManagedIdentityAuth",
+    "WorkloadIdentityAuth",
+]
 
 MAX_PAYLOAD_BYTES: Final = 64 * 1024 * 1024
 """Bytes of one checkpoint before compression, at most: a bound on the memory one load may take."""
 
-_EMBEDDED: Final = "embedded:"
-_IS_A_PATH: Final = "path"
-
-
-def _refuse_path(value: object) -> object:
-    if isinstance(value, PurePath):
-        raise PydanticCustomError(_IS_A_PATH, "a path")
-    return value
-
-
-def _check_endpoint(text: str) -> str:
-    accepted = _is_embedded_target(text) if text.startswith(_EMBEDDED) else _is_account_url(text)
-    if not accepted:
-        raise ValueError("not an endpoint")
-    return text
-
-
-def _is_embedded_target(text: str) -> bool:
-    target = text.removeprefix(_EMBEDDED)
-    # "embedded://…" is a URL written by habit: its path would silently start with "//".
-    if target != target.strip() or "\0" in target or target.startswith("//"):
-        return False
-    try:
-        Path(target).expanduser()
-    except RuntimeError:
-        return False
-    return True
-
-
-def _is_account_url(text: str) -> bool:
-    # The parser drops tabs and newlines and clients disagree about backslashes: neither may reach it.
-    if not text.isascii() or not text.isprintable() or any(character in text for character in " \\@?#"):
-        return False
-    try:
-        parts = urlsplit(text)
-        _ = parts.port
-    except ValueError:
-        return False
-    host = parts.hostname or ""
-    if parts.path not in {"", "/"} or not (re.fullmatch(r"[a-z0-9._-]+", host) or "[" in parts.netloc):
-        return False
-    return parts.scheme == "https" or (parts.scheme == "http" and _is_loopback(host))
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        address = ipaddress.ip_address(host)
-    except ValueError:
-        return host == "localhost"
-    if isinstance(address, ipaddress.IPv4Address):
-        return address.is_loopback
-    return address == ipaddress.IPv6Address("::1")
-
-
-def _split_names(value: object) -> object:
-    if not isinstance(value, str):
-        return value
-    if not value.lstrip().startswith("["):
-        return tuple(name.strip() for name in value.split(",") if name.strip())
-    try:
-        return json.loads(value)
-    except RecursionError:
-        raise ValueError("not a list") from None
-
-
-def _fold_case(value: object) -> object:
-    return value.lower() if isinstance(value, str) else value
-
-
-def _complete_auth(value: object) -> object:
-    if not isinstance(value, Mapping):
-        return value
-    fields = cast("Mapping[object, object]", value)
-    return {**fields, "mode": _fold_case(fields.get("mode", "key"))}
-
-
-def _check_key(secret: SecretStr) -> SecretStr:
-    text = secret.get_secret_value()
-    if not text.isascii() or not text.isprintable() or not text or " " in text:
-        raise ValueError("not an account key")
-    return secret
+_TWO_ACCOUNTS: Final = "two_accounts"
 
 
 _NAME: Final = r"[^\W\d]\w*(?:\.[^\W\d]\w*)*"
 _TypeName: TypeAlias = Annotated[str, Field(pattern=f"^{_NAME}:{_NAME}$")]
 
-Endpoint: TypeAlias = Annotated[str, BeforeValidator(_refuse_path), AfterValidator(_check_endpoint)]
+Endpoint: TypeAlias = Annotated[str, BeforeValidator(refuse_path), AfterValidator(check_endpoint)]
 # Names of databases and containers: https://learn.microsoft.com/azure/cosmos-db/concepts-limits
 ResourceName: TypeAlias = Annotated[str, Field(max_length=255, pattern=r"^[^/\\?#\x00-\x1f]*[^/\\?#\x00-\x1f ]$")]
-TypeNames: TypeAlias = Annotated[tuple[_TypeName, ...], BeforeValidator(_split_names)]
-AccountKey: TypeAlias = Annotated[SecretStr, AfterValidator(_check_key)]
-Provisioning: TypeAlias = Annotated[Literal["verify", "create", "skip"], BeforeValidator(_fold_case)]
-OnUndecodable: TypeAlias = Annotated[Literal["skip", "raise"], BeforeValidator(_fold_case)]
-LogLevel: TypeAlias = Annotated[Literal["debug", "info", "warning", "error", "critical"], BeforeValidator(_fold_case)]
-LogFormat: TypeAlias = Annotated[Literal["console", "json"], BeforeValidator(_fold_case)]
-
-
-class _Frozen:
-    """Refuses changes by the name of the field: pydantic's own refusal would quote the value."""
-
-    def __setattr__(self, name: str, value: object) -> NoReturn:
-        del value
-        raise _frozen_error(self, name)
-
-    def __delattr__(self, name: str) -> NoReturn:
-        raise _frozen_error(self, name)
-
-
-class KeyAuth(_Frozen, BaseModel):
-    """Authentication with the account key."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
-
-    mode: Literal["key"] = Field(default="key", description="the way to authenticate: `key`", examples=["key"])
-    key: AccountKey = Field(
-        description="the account key, base64 text as `az cosmosdb keys list` prints it",
-        examples=["<primary key of the account>"],
-    )
-
-
-Auth: TypeAlias = KeyAuth
-"""A union discriminated by ``mode``; the other ways to authenticate become members of it."""
+TypeNames: TypeAlias = Annotated[tuple[_TypeName, ...], BeforeValidator(split_names)]
+Provisioning: TypeAlias = Annotated[Literal["verify", "create", "skip"], BeforeValidator(fold_case)]
+ThroughputText: TypeAlias = Annotated[str, AfterValidator(check_throughput)]
+OnUndecodable: TypeAlias = Annotated[Literal["skip", "raise"], BeforeValidator(fold_case)]
+LogLevel: TypeAlias = Annotated[Literal["debug", "info", "warning", "error", "critical"], BeforeValidator(fold_case)]
+LogFormat: TypeAlias = Annotated[Literal["console", "json"], BeforeValidator(fold_case)]
 
 
 class _Arguments(TypedDict, total=False):
@@ -161,6 +77,7 @@ class _Arguments(TypedDict, total=False):
     checkpoint_container: str
     auth: Auth | Mapping[str, object] | None
     provisioning: Provisioning
+    throughput: str
     tenant_id_pattern: str | re.Pattern[str]
     tenant_id_max_length: int
     allowed_checkpoint_types: Iterable[str]
@@ -170,7 +87,7 @@ class _Arguments(TypedDict, total=False):
     log_format: Literal["console", "json"]
 
 
-class CosmosStateSettings(_Frozen, BaseSettings):
+class CosmosStateSettings(Frozen, BaseSettings):
     """Everything `CosmosStateFactory` needs to know. Frozen; its repr shows no key.
 
     Every field is read from ``COSMOS_WORKFLOW_STATE_`` and its name, nested ones joined by ``__``
@@ -198,15 +115,23 @@ class CosmosStateSettings(_Frozen, BaseSettings):
         description="a container name, 1 to 255 characters without / \\ ? #",
         examples=["checkpoints"],
     )
-    auth: Annotated[Auth | None, Field(discriminator="mode"), BeforeValidator(_complete_auth)] = Field(
-        default=None,
-        description="a `KeyAuth`, or a mapping with its fields",
+    auth: Annotated[Auth, Field(discriminator="mode"), BeforeValidator(complete_auth)] = Field(
+        default=DefaultAuth(),
+        description="a `KeyAuth` or another of the models for `auth`, or a mapping with the fields of one",
         examples=["KeyAuth(key=...)"],
     )
     provisioning: Provisioning = Field(
         default="verify",
         description="what to do about the container: `verify`, `create` or `skip`",
         examples=["verify"],
+    )
+    throughput: ThroughputText = Field(
+        default="serverless",
+        description=(
+            "what a container is created with, in request units a second: `serverless` for nothing, `manual:` and "
+            "hundreds from 400 up, or `autoscale:` and thousands from 1000 up"
+        ),
+        examples=["autoscale:1000"],
     )
     tenant_id_pattern: re.Pattern[str] = Field(
         default=re.compile(r"[A-Za-z0-9][A-Za-z0-9._@-]{0,127}"),
@@ -268,6 +193,7 @@ class CosmosStateSettings(_Frozen, BaseSettings):
         """
         sources = read(type(self), _env_file, _secrets_dir)
         values: dict[str, Any] = {**sources.values, **arguments}
+        values = {**endpoint_of(values.get("auth")), **values}
         problems = list(sources.problems)
         try:
             super().__init__(**values)
@@ -292,15 +218,24 @@ class CosmosStateSettings(_Frozen, BaseSettings):
         del settings_cls, env_settings, dotenv_settings, file_secret_settings
         return (init_settings,)
 
+    @model_validator(mode="after")
+    def _check_one_account(self) -> Self:
+        auth = self.auth
+        if isinstance(auth, ConnectionStringAuth) and not (
+            self.is_embedded or is_same_account(self.endpoint, auth.endpoint)
+        ):
+            raise PydanticCustomError(_TWO_ACCOUNTS, "two accounts")
+        return self
+
     @property
     def is_embedded(self) -> bool:
         """True when the endpoint is the embedded engine."""
-        return self.endpoint.startswith(_EMBEDDED)
+        return self.endpoint.startswith(EMBEDDED)
 
     @property
     def embedded_path(self) -> Path | None:
         """The state file of the embedded engine, ``~`` expanded; None in memory and for an account."""
-        target = self.endpoint.removeprefix(_EMBEDDED) if self.is_embedded else ""
+        target = self.endpoint.removeprefix(EMBEDDED) if self.is_embedded else ""
         return Path(target).expanduser() if target else None
 
     @property
@@ -309,29 +244,39 @@ class CosmosStateSettings(_Frozen, BaseSettings):
         return "create" if self.is_embedded else self.provisioning
 
     def require_key(self) -> SecretStr:
-        """Return the account key, for an account reached without a credential or client of the caller's.
+        """Return the account key, for what an identity may not do.
 
         Raises:
             SettingsError: No key is set.
         """
-        if self.auth is None:
-            raise key_error("is not set")
-        return self.auth.key
+        if isinstance(self.auth, KeyAuth | ConnectionStringAuth):
+            return self.auth.key
+        raise auth_error("key", f"{KEY_VARIABLE} is not set")
 
 
-def key_error(fault: str) -> SettingsError:
-    """Return the error about the account key; ``fault`` is the verb of its sentence."""
-    return _error([_sentence(("auth", "key"), f"{KEY_VARIABLE} {fault}")])
+def auth_error(field: str, fault: str) -> SettingsError:
+    """Return the error about a field of ``auth``; ``fault`` is the first part of its sentence."""
+    return _error([_sentence(("auth", field), fault)])
 
 
 _VARIABLES: Final = variable_names(CosmosStateSettings.model_fields)
+_SENTENCES: Final[Mapping[str, str]] = {
+    SEVERAL_IDENTITIES: (
+        f"{', '.join(_VARIABLES['auth', name][-1] for name in ('client_id', 'object_id', 'resource_id'))} are three "
+        "names for one identity: set one of them, or none for the system-assigned identity"
+    ),
+    _TWO_ACCOUNTS: (
+        f"{_VARIABLES['endpoint',][-1]} is another account than {_VARIABLES['auth', 'connection_string'][-1]} names: "
+        "set the latter only"
+    ),
+}
 
 
 def _problems(error: ValidationError, origins: Mapping[FieldPath, str], arguments: Iterable[str]) -> list[str]:
     """Return a sentence for each of the errors, from its kind and location only: its text may quote the input."""
     given = set(arguments)
     details = error.errors(include_url=False, include_context=False, include_input=False)
-    return [_problem(detail["type"], _path(detail["type"], detail["loc"]), origins, given) for detail in details]
+    return [_problem(detail["type"], detail["loc"], origins, given) for detail in details]
 
 
 def _path(kind: str, location: tuple[int | str, ...]) -> FieldPath:
@@ -342,7 +287,10 @@ def _path(kind: str, location: tuple[int | str, ...]) -> FieldPath:
     return ("auth", *(("mode",) if kind == "union_tag_invalid" else steps[2:3]))
 
 
-def _problem(kind: str, path: FieldPath, origins: Mapping[FieldPath, str], arguments: set[str]) -> str:
+def _problem(kind: str, location: tuple[int | str, ...], origins: Mapping[FieldPath, str], arguments: set[str]) -> str:
+    if kind in _SENTENCES:
+        return _SENTENCES[kind]
+    path = _path(kind, location)
     name = ".".join(path)
     if name == "auth":
         return _sentence(path, "argument auth is wrong")
@@ -351,10 +299,16 @@ def _problem(kind: str, path: FieldPath, origins: Mapping[FieldPath, str], argum
     variable = _VARIABLES[path][-1]
     if kind == "missing":
         return _sentence(path, f"{variable} is not set")
-    fault = "is a path, which is written `embedded:PATH`" if kind == _IS_A_PATH else "is wrong"
-    if path[0] in arguments:
-        return _sentence(path, f"{variable}, here the argument {name}, {fault}")
-    return _sentence(path, f"{origins[path]} {fault}")
+    who = f"{variable}, here the argument {name}," if path[0] in arguments else origins[path]
+    if kind == "extra_forbidden":
+        return f"{who} has no meaning for auth.mode={location[1]}: {_where_it_has_one(path[1])}"
+    return _sentence(
+        path, f"{who} {'is a path, which is written `embedded:PATH`' if kind == IS_A_PATH else 'is wrong'}"
+    )
+
+
+def _where_it_has_one(field: str) -> str:
+    return f"remove it, or set {_VARIABLES['auth', 'mode'][-1]}={' or '.join(modes_with(field))}"
 
 
 def _meant(path: FieldPath) -> str:
@@ -365,7 +319,7 @@ def _meant(path: FieldPath) -> str:
 
 
 def _sentence(path: FieldPath, fault: str) -> str:
-    fields = KeyAuth.model_fields if path[1:] else CosmosStateSettings.model_fields
+    fields = AUTH_FIELDS if path[1:] else CosmosStateSettings.model_fields
     about, name = fields[path[-1]], _VARIABLES.get(path, path)[-1]
     examples = " or ".join(f"{name}={example}" for example in about.examples or ())
     return f"{fault}: it takes {about.description}; for example {examples}"
@@ -374,7 +328,3 @@ def _sentence(path: FieldPath, fault: str) -> str:
 def _error(problems: Sequence[str]) -> SettingsError:
     count = "1 setting is" if len(problems) == 1 else f"{len(problems)} settings are"
     return SettingsError("\n  ".join((f"{count} wrong:", *problems)))
-
-
-def _frozen_error(model: object, field: str) -> SettingsError:
-    return SettingsError(f"{type(model).__name__} is frozen: {shown(field)} cannot be changed, build another one")

@@ -7,7 +7,7 @@ import dataclasses
 import gc
 from collections.abc import MutableMapping
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, get_args
 
 import pytest
 from azure.core.credentials import AccessToken
@@ -16,10 +16,13 @@ from azure.cosmos.aio import CosmosClient
 from azure.identity import ClientSecretCredential as SynchronousClientSecret
 from azure.identity import CredentialUnavailableError
 
-from cosmos_workflow_state import CosmosStateFactory, CosmosStateSettings, TenantState, errors
+from cosmos_workflow_state import CosmosStateFactory, CosmosStateSettings, DefaultAuth, TenantState, errors
+from cosmos_workflow_state._auth_settings import ExcludedCredential
 from cosmos_workflow_state._embedded import open_embedded
 from support.faults import OvertakenTransport, RefusingTransport
 from support.states import ALLOWED_TYPES, WORKFLOW, checkpoint
+
+CHAIN = get_args(ExcludedCredential)
 
 
 @pytest.fixture
@@ -206,11 +209,13 @@ async def test_a_failing_close_does_not_hide_another_error(settings: CosmosState
 
 
 async def test_an_account_without_a_key_names_the_variable() -> None:
-    """A missing key is an error at first use that says which variable to set."""
-    settings = CosmosStateSettings(endpoint="https://contoso.documents.azure.com/", _env_file=None)
+    """Without a key an identity is asked; where there is none, the error says which variables to set."""
+    chain: Any = DefaultAuth(exclude=tuple(name for name in CHAIN if name != "environment"))
+    settings = CosmosStateSettings(endpoint="https://localhost:9/", auth=chain, _env_file=None)
     async with CosmosStateFactory(settings) as factory:
-        with pytest.raises(errors.SettingsError, match="COSMOS_WORKFLOW_STATE_KEY"):
+        with pytest.raises(errors.AccessDeniedError, match="COSMOS_WORKFLOW_STATE_KEY") as caught:
             await factory.for_tenant("contoso").checkpoints.load("cp-1")
+    assert "COSMOS_WORKFLOW_STATE_AUTH__MODE" in caught.value.remedy
 
 
 async def test_an_account_that_is_not_there() -> None:
@@ -250,7 +255,7 @@ async def test_a_container_of_another_shape_is_refused_and_left_alone() -> None:
             async with CosmosStateFactory(settings, client=client) as factory:
                 with pytest.raises(errors.ProvisioningError) as caught:
                     await factory.for_tenant("contoso").checkpoints.load("cp-1")
-            assert len(caught.value.problems) == 4
+            assert len(caught.value.problems) == 3
         assert await container.read() == before
     await account.close()
 

@@ -147,6 +147,27 @@ async def test_refusals_are_not_repeated(
     assert transport.sent == ["GET"]
 
 
+@pytest.mark.parametrize(
+    ("date", "said"),
+    [
+        (None, "must not differ"),
+        ("Thu, 01 Jan 1970 00:00:00 GMT", "ahead of the service's, and 15 are allowed"),
+        ("Fri, 01 Jan 9999 00:00:00 GMT", "behind the service's, and 15 are allowed"),
+        ("yesterday", "must not differ"),
+        ("Thu, 01 Jan 99999 00:00:00 GMT", "must not differ"),
+    ],
+)
+async def test_the_date_of_the_answer_is_compared(
+    wire: tuple[TenantCheckpointStorage, FaultyTransport], date: str | None, said: str
+) -> None:
+    """Where the service tells its time in the answer, it is known whether the clock is to blame."""
+    storage, transport = wire
+    transport.faults = [status(401) if date is None else status(401, date=date)]
+    with pytest.raises(errors.AccessDeniedError) as caught:
+        await storage.load("cp-0")
+    assert said in caught.value.remedy
+
+
 async def test_a_container_that_vanished_is_no_missing_checkpoint(
     wire: tuple[TenantCheckpointStorage, FaultyTransport],
 ) -> None:

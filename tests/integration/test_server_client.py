@@ -6,6 +6,7 @@ import ssl
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlencode
 
 import aiohttp
 import pytest
@@ -221,6 +222,38 @@ async def test_the_identity_endpoint_refuses(method: str, path: str, headers: di
             assert got.status == status
             assert "error" in await got.json()
     await identity.__aexit__(None, None, None)
+
+
+@pytest.mark.parametrize(
+    ("changes", "status"),
+    [
+        ({}, 200),
+        ({"grant_type": "password"}, 400),
+        ({"scope": "https://localhost"}, 400),
+        ({"client_assertion": "another"}, 401),
+        ({"client_assertion": "Schlüssel"}, 401),
+        ({"client_assertion": None}, 401),
+    ],
+)
+async def test_the_authority(secure: CosmosEmulator, changes: dict[str, str | None], status: int) -> None:
+    """A token file's content is changed for a token, over TLS only; nothing else is."""
+    async with secure.identity_endpoint() as identity:
+        url = identity.workload_identity_environment["AZURE_AUTHORITY_HOST"] + "/emulator/oauth2/v2.0/token"
+        given = {
+            "grant_type": "client_credentials",
+            "scope": "https://localhost/.default",
+            "client_assertion": identity.federated_token,
+            **changes,
+        }
+        body = urlencode({name: text for name, text in given.items() if text is not None})
+        form = {"content-type": "application/x-www-form-urlencoded"}
+        async with aiohttp.ClientSession() as session:
+            async with session.post(url, data=body, headers=form, ssl=False) as answer:
+                assert answer.status == status
+                assert ("access_token" in await answer.json()) is (status == 200)
+            plain = identity.virtual_machine_environment["AZURE_POD_IDENTITY_AUTHORITY_HOST"]
+            async with session.post(f"{plain}/emulator/oauth2/v2.0/token", data=body, headers=form) as answer:
+                assert answer.status == 404
 
 
 async def test_faults_reach_the_client(emulator: CosmosEmulator) -> None:

@@ -17,7 +17,7 @@ from azure.core.credentials_async import AsyncTokenCredential
 from azure.cosmos import PartitionKey
 from azure.cosmos.aio import CosmosClient
 
-from cosmos_workflow_state import CosmosStateFactory, CosmosStateSettings
+from cosmos_workflow_state import CosmosStateFactory, CosmosStateSettings, KeyAuth
 from cosmos_workflow_state._embedded import open_embedded
 from cosmos_workflow_state._provisioning import open_container
 from cosmos_workflow_state.emulator import CosmosEmulator
@@ -125,7 +125,7 @@ async def client_of(settings: CosmosStateSettings) -> AsyncIterator[CosmosClient
         finally:
             await account.close()
     else:
-        key = None if settings.auth is None else settings.auth.key.get_secret_value()
+        key = settings.auth.key.get_secret_value() if isinstance(settings.auth, KeyAuth) else None
         async with CosmosClient(settings.endpoint, key or _credentials[settings.endpoint]) as client:
             yield client
 

@@ -14,10 +14,12 @@ from cosmos_workflow_state import (
     CosmosStateFactory,
     CosmosStateSettings,
     KeyAuth,
+    ManagedIdentityAuth,
     TenantCheckpointStorage,
     TenantState,
 )
 from cosmos_workflow_state.errors import (
+    AccessDeniedError,
     AmbiguousCheckpointError,
     CheckpointConflictError,
     CheckpointCorruptError,
@@ -60,7 +62,13 @@ def settings_from_everywhere() -> CosmosStateSettings:
 
 def account_key(settings: CosmosStateSettings) -> str | None:
     """The key is there for whoever asks for it by name."""
-    return None if settings.auth is None else settings.auth.key.get_secret_value()
+    return settings.auth.key.get_secret_value() if isinstance(settings.auth, KeyAuth) else None
+
+
+def as_a_user_assigned_identity() -> CosmosStateSettings:
+    """Every way to authenticate has a model, or is a mapping with its mode."""
+    CosmosStateSettings(auth={"mode": "default", "exclude": ["azure_cli"]})
+    return CosmosStateSettings(auth=ManagedIdentityAuth(client_id="an id"), throughput="autoscale:1000")
 
 
 async def one_factory_for_the_process(client: CosmosClient, credential: AsyncTokenCredential) -> None:
@@ -119,6 +127,8 @@ def reading_an_error(error: CosmosStateError) -> object:  # noqa: PLR0911 - one 
             return error.tenant_id, error.scope, error.workflow_name
         case ThrottledError():
             return assert_type(error.retry_after, float | None)
+        case AccessDeniedError():
+            return assert_type(error.remedy, str), assert_type(error.missing_actions, tuple[str, ...])
         case ServiceError():
             return error.status_code, error.sub_status, error.activity_id, assert_type(error.outcome_unknown, bool)
         case ProvisioningError():

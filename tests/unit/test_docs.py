@@ -14,10 +14,11 @@ from pathlib import Path
 import pytest
 from pydantic.fields import FieldInfo
 
-from cosmos_workflow_state import CosmosStateSettings, KeyAuth
+from cosmos_workflow_state import CosmosStateSettings
+from cosmos_workflow_state._auth_settings import AUTH_FIELDS
+from cosmos_workflow_state._definitions import CHECKPOINTS
 from cosmos_workflow_state._documents import CHECKPOINT_TYPE, MAX_ITEM_BYTES, SCHEMA
 from cosmos_workflow_state._maf import FORMAT, MAX_DEPTH
-from cosmos_workflow_state._provisioning import INDEXED_PATHS, PARTITION_KEY_PATHS
 from cosmos_workflow_state.settings import MAX_PAYLOAD_BYTES
 
 ROOT = Path(__file__).parents[2]
@@ -167,7 +168,7 @@ def settings() -> Iterator[tuple[str, str, FieldInfo]]:
         if name != "auth":
             yield name, f"COSMOS_WORKFLOW_STATE_{name.upper()}", field
             continue
-        for inner, inner_field in KeyAuth.model_fields.items():
+        for inner, inner_field in AUTH_FIELDS.items():
             yield f"auth.{inner}", f"COSMOS_WORKFLOW_STATE_AUTH__{inner.upper()}", inner_field
 
 
@@ -176,7 +177,7 @@ def default_of(field: FieldInfo) -> str:
     if field.is_required():
         return "required"
     default = field.default
-    return "none" if default == () else f"`{getattr(default, 'pattern', default)}`"
+    return "none" if default in ((), None) else f"`{getattr(default, 'pattern', default)}`"
 
 
 def examples_of(field: FieldInfo) -> str:
@@ -201,8 +202,8 @@ def test_the_data_model_is_the_code() -> None:
     """The page on the data model has the paths, names and limits that the code has."""
     page = DATA_MODEL.read_text("utf-8")
 
-    assert ", ".join(f"`{path}`" for path in PARTITION_KEY_PATHS) in page
-    assert ", ".join(f"`{path}`" for path in INDEXED_PATHS) in page
+    assert ", ".join(f"`{path}`" for path in CHECKPOINTS.partition_key_paths) in page
+    assert ", ".join(f"`{path}`" for path in CHECKPOINTS.indexed) in page
     assert f"| `type` | `{CHECKPOINT_TYPE}` |" in page
     assert f"| `schema` | `{SCHEMA}` |" in page
     assert f"| `format` | `{FORMAT}` |" in page

@@ -56,7 +56,7 @@ EXAMPLES = [
     errors.CheckpointTooLargeError("too large", size=3, limit=2, **WHICH),
     errors.CheckpointConflictError("raced", **WHICH),
     errors.ServiceError("refused", **SERVICE),
-    errors.AccessDeniedError("denied", **SERVICE),
+    errors.AccessDeniedError("denied", remedy="do this", missing_actions=("a", "b"), **SERVICE),
     errors.ThrottledError("throttled", **SERVICE),
     errors.ServiceUnavailableError("away", **SERVICE),
 ]

@@ -7,8 +7,12 @@ from typing import Any
 
 import pytest
 
-from cosmos_workflow_state._provisioning import INDEXED_PATHS, PARTITION_KEY_PATHS, differences
+from cosmos_workflow_state._definitions import CHECKPOINTS
+from cosmos_workflow_state._drift import Difference
+from cosmos_workflow_state._drift import differences as found_in
 
+INDEXED_PATHS = tuple(CHECKPOINTS.indexed)
+PARTITION_KEY_PATHS = CHECKPOINTS.partition_key_paths
 AS_IT_MUST_BE: dict[str, Any] = {
     "id": "checkpoints",
     "partitionKey": {"paths": ["/tenant_id", "/workflow_name"], "kind": "MultiHash", "version": 2},
@@ -20,6 +24,11 @@ AS_IT_MUST_BE: dict[str, Any] = {
         "excludedPaths": [{"path": "/*"}, {"path": '/"_etag"/?'}],
     },
 }
+
+
+def differences(properties: dict[str, Any]) -> tuple[str, ...]:
+    """Return what is different, as sentences."""
+    return tuple(map(str, found_in(properties, CHECKPOINTS)))
 
 
 def container(**changes: Any) -> dict[str, Any]:
@@ -77,37 +86,88 @@ def test_other_time_to_live(ttl: int | None, named: str) -> None:
     assert "-1" in problem
 
 
-@pytest.mark.parametrize("excluded", [[], None, [{"path": '/"_etag"/?'}], [{"path": "/payload/*"}], [{}]])
-def test_payload_is_indexed(excluded: list[dict[str, str]] | None) -> None:
-    """A container that indexes everything would make each save pay for its payload."""
-    (problem,) = differences(indexing(excludedPaths=excluded))
+EVERYTHING = [{"path": "/*"}]
+WANTED = [{"path": path} for path in CHECKPOINTS.indexed]
+
+
+@pytest.mark.parametrize(
+    ("included", "excluded", "named"),
+    [
+        pytest.param(EVERYTHING, [{"path": '/"_etag"/?'}], "includes /*", id="as the service does it"),
+        pytest.param([*WANTED, *EVERYTHING], [{"path": "/payload/data/?"}], "includes /*", id="all but the payload"),
+        pytest.param([*WANTED, {"path": "/payload/*"}], EVERYTHING, "the payload (/payload/data)", id="payload"),
+        pytest.param([*WANTED, {"path": "/payload/data/?"}], EVERYTHING, "the payload", id="payload's data"),
+        pytest.param([*WANTED, {"path": '/"payload"/*'}], EVERYTHING, "the payload", id="payload in quotes"),
+    ],
+)
+def test_what_costs(included: list[dict[str, str]], excluded: list[dict[str, str]], named: str) -> None:
+    """A container that indexes everything, or the payload, would make each save pay for it."""
+    (problem,) = differences(indexing(includedPaths=included, excludedPaths=excluded))
+    assert named in problem
+    assert problem.startswith("its indexing policy in")
     assert "exclude /*" in problem
+
+
+def test_more_may_be_indexed() -> None:
+    """Small paths that somebody queries for themselves, and indexes of several paths, are no difference."""
+    policy = {"includedPaths": [*WANTED, {"path": "/iteration_count/?"}, {"path": "/payload/size/?"}]}
+    assert differences(indexing(**policy, compositeIndexes=[[{"path": "/a"}, {"path": "/b"}]])) == ()
+
+
+def test_the_more_precise_path_decides() -> None:
+    """A path is indexed by one above it that is included, and is not when it is excluded by name itself."""
+    above = [path for path in WANTED if path["path"] != "/payload/keyframe/?"] + [{"path": "/payload/keyframe/*"}]
+    assert differences(indexing(includedPaths=[*above, {"path": "/payload/keyframe/?"}])) == ()
+    excluded = [*EVERYTHING, {"path": "/sort_key/?"}]
+    included = [path for path in WANTED if path["path"] != "/sort_key/?"]
+    (problem,) = differences(indexing(includedPaths=included, excludedPaths=excluded))
+    assert "/sort_key/? (to find the latest checkpoint and to list in order)" in problem
 
 
 @pytest.mark.parametrize("missing", INDEXED_PATHS)
 def test_path_that_is_not_indexed(missing: str) -> None:
     """Each path that a query needs is missed by name."""
     (problem,) = differences(indexing(includedPaths=[{"path": path} for path in INDEXED_PATHS if path != missing]))
-    assert problem == f"its indexing policy does not index {missing}: include them"
+    assert problem == f"its indexing policy does not index {missing} ({CHECKPOINTS.indexed[missing]}): include them"
 
 
 @pytest.mark.parametrize("included", [[], None, [{}]])
 def test_nothing_is_indexed(included: list[dict[str, str]] | None) -> None:
     """All the paths are named at once."""
     (problem,) = differences(indexing(includedPaths=included))
-    assert ", ".join(INDEXED_PATHS) in problem
+    assert all(f"{path} (to " in problem for path in INDEXED_PATHS)
 
 
 def test_default_container() -> None:
-    """A container made without any of our wishes differs in all four ways, each said once."""
+    """A container made without any of our wishes differs in three ways, each said once."""
     problems = differences(
         {
             "partitionKey": {"paths": ["/id"], "kind": "Hash", "version": 2},
             "indexingPolicy": {"includedPaths": [{"path": "/*"}], "excludedPaths": [{"path": '/"_etag"/?'}]},
         }
     )
-    assert len(problems) == 4
-    assert len(differences({})) == 4
+    assert len(problems) == 3
+    assert len(differences({})) == 3
+
+
+def test_subjects() -> None:
+    """A program can tell what a difference is about, and whether it can be repaired."""
+    found = found_in({"partitionKey": {"paths": ["/id"], "kind": "Hash", "version": 2}}, CHECKPOINTS)
+    assert [(one.subject, one.repairable) for one in found] == [
+        ("partition key", False),
+        ("default TTL", True),
+        ("indexing policy", True),
+    ]
+    assert str(Difference("default TTL", "it is off", "set it")) == "it is off: set it"
+
+
+def test_hints_about_the_key() -> None:
+    """A container of the framework's own store, and paths in another order, are recognised."""
+    (theirs,) = differences(container(partitionKey={"paths": ["/workflow_name"], "kind": "Hash", "version": 2}))
+    assert "as the framework's own store has it" in theirs
+    turned = {"paths": ["/workflow_name", "/tenant_id"], "kind": "MultiHash", "version": 2}
+    (problem,) = differences(container(partitionKey=turned))
+    assert "in another order" in problem
 
 
 @pytest.mark.parametrize("changes", [{"indexingMode": "none"}, {"indexingMode": "lazy"}, {"automatic": False}])

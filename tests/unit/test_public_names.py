@@ -16,11 +16,16 @@ from cosmos_workflow_state import errors, settings
 def test_public_names_of_the_package() -> None:
     """Adding or taking away a public name is a decision, so it needs a change here."""
     assert cosmos_workflow_state.__all__ == [
+        "AzureCliAuth",
+        "ConnectionStringAuth",
         "CosmosStateFactory",
         "CosmosStateSettings",
+        "DefaultAuth",
         "KeyAuth",
+        "ManagedIdentityAuth",
         "TenantCheckpointStorage",
         "TenantState",
+        "WorkloadIdentityAuth",
     ]
 
 

@@ -15,6 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import SecretStr, ValidationError
 
+from cosmos_workflow_state._auth_settings import AUTH_FIELDS
 from cosmos_workflow_state.errors import SettingsError
 from cosmos_workflow_state.settings import MAX_PAYLOAD_BYTES, CosmosStateSettings, KeyAuth
 
@@ -49,8 +50,9 @@ def test_defaults_are_the_documented_ones() -> None:
         "endpoint": ACCOUNT,
         "database": "workflow-state",
         "checkpoint_container": "checkpoints",
-        "auth": None,
+        "auth": {"mode": "default", "exclude": ()},
         "provisioning": "verify",
+        "throughput": "serverless",
         "tenant_id_max_length": 128,
         "allowed_checkpoint_types": (),
         "max_payload_bytes": 64 * 1024 * 1024,
@@ -217,6 +219,9 @@ def test_missing_key_is_named_when_it_is_required() -> None:
         pytest.param("log_format", "JSON", "json", id="log_format in capitals"),
         pytest.param("on_undecodable", "Raise", "raise", id="on_undecodable in capitals"),
         pytest.param("provisioning", "Create", "create", id="provisioning in capitals"),
+        pytest.param("throughput", "Serverless", "serverless", id="throughput in capitals"),
+        pytest.param("throughput", "manual:400", "manual:400", id="least manual throughput"),
+        pytest.param("throughput", "autoscale:1000000", "autoscale:1000000", id="most throughput"),
         pytest.param("allowed_checkpoint_types", ["a.b:C.D"], ("a.b:C.D",), id="list of types"),
         pytest.param("allowed_checkpoint_types", " a:B , c:D ,", ("a:B", "c:D"), id="types with commas"),
         pytest.param("allowed_checkpoint_types", ' ["a:B", "c:D"]', ("a:B", "c:D"), id="types as JSON"),
@@ -238,6 +243,17 @@ def test_value_is_accepted(field: str, value: object, kept: object) -> None:
         pytest.param("checkpoint_container", "a#b", id="name with hash"),
         pytest.param("checkpoint_container", "a\nb", id="name with line break"),
         pytest.param("provisioning", "destroy", id="provisioning"),
+        pytest.param("throughput", "", id="empty throughput"),
+        pytest.param("throughput", "400", id="throughput without a kind"),
+        pytest.param("throughput", "manual", id="throughput without a number"),
+        pytest.param("throughput", "manual:300", id="throughput too low"),
+        pytest.param("throughput", "manual:450", id="manual throughput between steps"),
+        pytest.param("throughput", "manual:٤00", id="throughput in other digits"),
+        pytest.param("throughput", "autoscale:400", id="autoscale too low"),
+        pytest.param("throughput", "autoscale:1500", id="autoscale between steps"),
+        pytest.param("throughput", "autoscale:1001000", id="throughput too high"),
+        pytest.param("throughput", "autoscale:1000 ", id="throughput with blank"),
+        pytest.param("throughput", 400, id="throughput as number"),
         pytest.param("tenant_id_pattern", "[", id="pattern that does not compile"),
         pytest.param("tenant_id_max_length", 0, id="no tenant id at all"),
         pytest.param("tenant_id_max_length", 1025, id="tenant id too long"),
@@ -289,8 +305,8 @@ def test_auth_is_refused_by_name(auth: object, variable: str) -> None:
 def test_auth_that_has_no_parts_is_refused_as_a_whole(auth: object) -> None:
     """What is neither a model nor a mapping is no question of the mode; the error shows how it is written."""
     assert str(refused(auth=auth)) == (
-        "1 setting is wrong:\n  argument auth is wrong: it takes a `KeyAuth`, or a mapping with its fields; "
-        "for example auth=KeyAuth(key=...)"
+        "1 setting is wrong:\n  argument auth is wrong: it takes a `KeyAuth` or another of the models for "
+        "`auth`, or a mapping with the fields of one; for example auth=KeyAuth(key=...)"
     )
 
 
@@ -301,10 +317,10 @@ def test_arguments_that_belong_to_auth_are_sent_there() -> None:
     )
 
 
-@pytest.mark.parametrize("field", [*CosmosStateSettings.model_fields, *KeyAuth.model_fields])
+@pytest.mark.parametrize("field", [*CosmosStateSettings.model_fields, *AUTH_FIELDS])
 def test_descriptions_can_follow_it_takes(field: str) -> None:
     """What an error says a field takes begins with an article or another word that can stand there."""
-    fields = {**CosmosStateSettings.model_fields, **KeyAuth.model_fields}
+    fields = {**CosmosStateSettings.model_fields, **AUTH_FIELDS}
     words = ("a ", "an ", "the ", "what ", "how ")
     assert (fields[field].description or "").startswith(words)
 
@@ -333,7 +349,7 @@ def test_settings_are_frozen_and_show_no_key() -> None:
     settings = CosmosStateSettings(endpoint=ACCOUNT, auth=KeyAuth(key=SecretStr("c2VjcmV0")))
     with pytest.raises(SettingsError, match=r"^CosmosStateSettings is frozen: database cannot be changed"):
         settings.database = "other"
-    assert settings.auth is not None
+    assert isinstance(settings.auth, KeyAuth)
     with pytest.raises(SettingsError, match=r"^KeyAuth is frozen: key cannot be changed"):
         settings.auth.key = SecretStr("b3RoZXI=")
     texts = (repr(settings), str(settings), settings.model_dump_json(), repr(settings.auth), str(settings.auth))
@@ -379,6 +395,19 @@ WRONG: dict[str, Callable[[str], dict[str, Any]]] = {
     "mode": lambda text: {"auth": {"mode": text, "key": text}},
     "auth": lambda text: {"auth": text},
     "foreign auth field": lambda text: {"auth": {"mode": "key", "key": "a2V5", "extra": text}},
+    "secondary key": lambda text: {"auth": {"key": "a2V5", "secondary_key": f"{text} "}},
+    "connection string": lambda text: {"auth": {"mode": "connection_string", "connection_string": text}},
+    "key of a connection string": lambda text: {
+        "auth": {
+            "mode": "connection_string",
+            "connection_string": f"AccountEndpoint=https://contoso.documents.azure.com;AccountKey={text}!",
+        }
+    },
+    "client id": lambda text: {"auth": {"mode": "managed_identity", "client_id": f"{text} x"}},
+    "two identities": lambda text: {"auth": {"mode": "managed_identity", "client_id": "zqzq", "object_id": f"{text}!"}},
+    "field of another mode": lambda text: {"auth": {"mode": "azure_cli", "client_id": text}},
+    "exclude": lambda text: {"auth": {"exclude": [text]}},
+    "throughput": lambda text: {"throughput": f"manual:{text}"},
     "database": lambda text: {"database": f"{text}/"},
     "provisioning": lambda text: {"provisioning": text},
     "pattern": lambda text: {"tenant_id_pattern": f"*{text}"},

@@ -6,9 +6,19 @@ import re
 from pathlib import Path
 
 import pytest
+from pydantic import SecretStr
 
+from cosmos_workflow_state._auth_settings import AUTH_FIELDS
 from cosmos_workflow_state.errors import SettingsError
-from cosmos_workflow_state.settings import CosmosStateSettings
+from cosmos_workflow_state.settings import (
+    AzureCliAuth,
+    ConnectionStringAuth,
+    CosmosStateSettings,
+    DefaultAuth,
+    KeyAuth,
+    ManagedIdentityAuth,
+    WorkloadIdentityAuth,
+)
 
 PREFIX = "COSMOS_WORKFLOW_STATE_"
 ALIASES = ("AZURE_COSMOS_ENDPOINT", "AZURE_COSMOS_KEY", "AZURE_COSMOS_DATABASE_NAME")
@@ -50,7 +60,7 @@ class Places:
 def places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Places:
     """Return the places, with nothing of the surrounding environment in them."""
     monkeypatch.chdir(tmp_path)
-    for name in ("ENDPOINT", "DATABASE", "KEY", "AUTH__KEY", "AUTH__MODE", "SECRETS_DIR"):
+    for name in ("ENDPOINT", "DATABASE", "KEY", "SECRETS_DIR", *(f"AUTH__{field.upper()}" for field in AUTH_FIELDS)):
         monkeypatch.delenv(f"{PREFIX}{name}", raising=False)
     for name in ALIASES:
         monkeypatch.delenv(name, raising=False)
@@ -66,6 +76,8 @@ def test_every_field_is_read_from_every_place(places: Places, place: str) -> Non
         "CHECKPOINT_CONTAINER": "c",
         "AUTH__MODE": "key",
         "AUTH__KEY": "a2V5",
+        "AUTH__SECONDARY_KEY": "b3RoZXI=",
+        "THROUGHPUT": "manual:400",
         "PROVISIONING": "create",
         "TENANT_ID_PATTERN": "[a-z]+",
         "TENANT_ID_MAX_LENGTH": "9",
@@ -84,6 +96,7 @@ def test_every_field_is_read_from_every_place(places: Places, place: str) -> Non
         "database": "d",
         "checkpoint_container": "c",
         "provisioning": "create",
+        "throughput": "manual:400",
         "tenant_id_pattern": re.compile("[a-z]+"),
         "tenant_id_max_length": 9,
         "allowed_checkpoint_types": ("a:B", "c:D"),
@@ -139,10 +152,151 @@ def test_nested_key_beats_the_plain_one(places: Places) -> None:
     assert places.read(endpoint="embedded:").require_key().get_secret_value() == "bmVzdGVk"
 
 
-def test_mode_without_key_needs_no_key(places: Places) -> None:
-    """The mode ``key`` without a key is no error until a key is needed."""
+def test_mode_key_needs_a_key(places: Places) -> None:
+    """Whoever chose the key by name is not given another way to authenticate because it is missing."""
     places.put("environment", f"{PREFIX}AUTH__MODE", "key")
-    assert places.read(endpoint="embedded:").auth is None
+    (problem,) = places.refused()
+    assert problem.startswith(f"{PREFIX}KEY is not set: it takes the account key")
+
+
+CONNECTION_STRING = "AccountEndpoint=https://contoso.documents.azure.com:443/;AccountKey=a2V5Cg==;"
+
+
+@pytest.mark.parametrize(
+    ("variables", "auth"),
+    [
+        pytest.param({}, DefaultAuth(), id="nothing"),
+        pytest.param({"KEY": "a2V5"}, KeyAuth(key=SecretStr("a2V5")), id="key alone"),
+        pytest.param({"AUTH__MODE": "auto", "KEY": "a2V5"}, KeyAuth(key=SecretStr("a2V5")), id="auto with key"),
+        pytest.param({"AUTH__MODE": "AUTO"}, DefaultAuth(), id="auto without key, in capitals"),
+        pytest.param(
+            {"KEY": "a2V5", "AUTH__SECONDARY_KEY": "b3RoZXI="},
+            KeyAuth(key=SecretStr("a2V5"), secondary_key=SecretStr("b3RoZXI=")),
+            id="two keys",
+        ),
+        pytest.param(
+            {"AUTH__MODE": "connection_string", "AUTH__CONNECTION_STRING": CONNECTION_STRING},
+            ConnectionStringAuth(connection_string=SecretStr(CONNECTION_STRING)),
+            id="connection string",
+        ),
+        pytest.param({"AUTH__MODE": "managed_identity"}, ManagedIdentityAuth(), id="system-assigned"),
+        pytest.param(
+            {"AUTH__MODE": "managed_identity", "AUTH__CLIENT_ID": "c"}, ManagedIdentityAuth(client_id="c"), id="client"
+        ),
+        pytest.param(
+            {"AUTH__MODE": "managed_identity", "AUTH__OBJECT_ID": "o"}, ManagedIdentityAuth(object_id="o"), id="object"
+        ),
+        pytest.param(
+            {"AUTH__MODE": "Managed_Identity", "AUTH__RESOURCE_ID": "/r"},
+            ManagedIdentityAuth(resource_id="/r"),
+            id="resource",
+        ),
+        pytest.param({"AUTH__MODE": "workload_identity"}, WorkloadIdentityAuth(), id="workload identity"),
+        pytest.param(
+            {"AUTH__MODE": "workload_identity", "AUTH__CLIENT_ID": "c"}, WorkloadIdentityAuth(client_id="c"), id="pod"
+        ),
+        pytest.param(
+            {"AUTH__EXCLUDE": "azure_cli, Environment"}, DefaultAuth(exclude=("azure_cli", "environment")), id="exclude"
+        ),
+        pytest.param({"AUTH__MODE": "azure_cli"}, AzureCliAuth(), id="azure cli"),
+        pytest.param(
+            {"AUTH__MODE": "azure_cli", "!AZURE_COSMOS_KEY": "a2V5"}, AzureCliAuth(), id="somebody else's key"
+        ),
+        pytest.param({"!AZURE_COSMOS_KEY": "a2V5"}, KeyAuth(key=SecretStr("a2V5")), id="alias of the key"),
+    ],
+)
+def test_ways_to_authenticate(places: Places, variables: dict[str, str], auth: object) -> None:
+    """The mode is what is said, and without a word the key where there is one, otherwise the default credential."""
+    for name, value in variables.items():
+        places.put("environment", name[1:] if name.startswith("!") else f"{PREFIX}{name}", value)
+    assert places.read(endpoint="https://contoso.documents.azure.com").auth == auth
+
+
+def test_a_connection_string_names_the_account(places: Places) -> None:
+    """It is enough by itself; the same endpoint written otherwise, or the embedded engine, may stand beside it."""
+    places.put("environment", f"{PREFIX}AUTH__MODE", "connection_string")
+    places.put("environment", f"{PREFIX}AUTH__CONNECTION_STRING", CONNECTION_STRING)
+    settings = places.read()
+    assert settings.endpoint == "https://contoso.documents.azure.com:443/"
+    assert settings.require_key().get_secret_value() == "a2V5Cg=="
+    assert "a2V5" not in repr(settings)
+    for endpoint in ("https://Contoso.documents.azure.com", "embedded:"):
+        assert places.read(endpoint=endpoint).endpoint == endpoint
+
+
+def test_two_accounts_are_refused(places: Places) -> None:
+    """An endpoint beside a connection string of another account is no question of precedence."""
+    places.put("environment", f"{PREFIX}AUTH__MODE", "connection_string")
+    places.put("environment", f"{PREFIX}AUTH__CONNECTION_STRING", CONNECTION_STRING)
+    with pytest.raises(SettingsError, match="ENDPOINT is another account than COSMOS_WORKFLOW_STATE_AUTH__CONNECTION"):
+        places.read(endpoint="https://fabrikam.documents.azure.com")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "AccountEndpoint=https://contoso.documents.azure.com",
+        "AccountKey=a2V5",
+        "AccountEndpoint=http://contoso.documents.azure.com;AccountKey=a2V5",
+        "AccountEndpoint=embedded:;AccountKey=a2V5",
+        "AccountEndpoint=https://contoso.documents.azure.com;AccountKey=YWJ",
+        "AccountEndpoint=https://contoso.documents.azure.com;AccountKey=",
+        "AccountEndpoint=https://contoso.documents.azure.com;AccountKey=a2V5;DisableServerCertificateValidation=True",
+    ],
+)
+def test_what_is_no_connection_string(places: Places, text: str) -> None:
+    """A part that is missing, wrong or would switch a protection off is refused by the variable, without the key."""
+    places.put("environment", f"{PREFIX}AUTH__MODE", "connection_string")
+    places.put("environment", f"{PREFIX}AUTH__CONNECTION_STRING", text)
+    (problem,) = places.refused()
+    assert problem.startswith(f"{PREFIX}AUTH__CONNECTION_STRING in the environment is wrong: it takes the connection")
+    assert "a2V5" not in problem
+
+
+@pytest.mark.parametrize(
+    ("variables", "said"),
+    [
+        pytest.param(
+            {"AUTH__MODE": "managed_identity", "KEY": "a2V5"},
+            f"{PREFIX}KEY in the environment has no meaning for auth.mode=managed_identity: remove it, or set "
+            f"{PREFIX}AUTH__MODE=key",
+            id="key beside another mode",
+        ),
+        pytest.param(
+            {"AUTH__CLIENT_ID": "c"},
+            f"{PREFIX}AUTH__CLIENT_ID in the environment has no meaning for auth.mode=default: remove it, or set "
+            f"{PREFIX}AUTH__MODE=managed_identity or workload_identity",
+            id="identity without a mode",
+        ),
+        pytest.param(
+            {"AUTH__MODE": "managed_identity", "AUTH__CLIENT_ID": "c", "AUTH__RESOURCE_ID": "r"},
+            f"{PREFIX}AUTH__CLIENT_ID, {PREFIX}AUTH__OBJECT_ID, {PREFIX}AUTH__RESOURCE_ID are three names for one "
+            "identity: set one of them, or none for the system-assigned identity",
+            id="two identities",
+        ),
+        pytest.param(
+            {"AUTH__MODE": "default", "AUTH__EXCLUDE": "azure_cli,cli"},
+            f"{PREFIX}AUTH__EXCLUDE in the environment is wrong: it takes the credentials of the chain to pass over",
+            id="no credential of the chain",
+        ),
+        pytest.param(
+            {"AUTH__MODE": "connection_string"},
+            f"{PREFIX}AUTH__CONNECTION_STRING is not set: it takes",
+            id="no connection string",
+        ),
+        pytest.param(
+            {"AUTH__MODE": "magic"},
+            f"{PREFIX}AUTH__MODE in the environment is wrong: it takes the way to authenticate: `auto`",
+            id="no mode",
+        ),
+    ],
+)
+def test_contradictions_are_refused(places: Places, variables: dict[str, str], said: str) -> None:
+    """What does not fit the mode is an error that says what would."""
+    for name, value in variables.items():
+        places.put("environment", f"{PREFIX}{name}", value)
+    (problem,) = places.refused()
+    assert problem.startswith(said)
 
 
 @pytest.mark.parametrize("place", PLACES[1:])
@@ -152,7 +306,7 @@ def test_empty_is_not_set(places: Places, place: str) -> None:
         places.put(place, f"{PREFIX}{name}", "")
     places.put("secrets", "AZURE_COSMOS_ENDPOINT", "embedded:theirs")
     settings = places.read()
-    assert (settings.endpoint, settings.auth, settings.log_level) == ("embedded:theirs", None, "info")
+    assert (settings.endpoint, settings.auth, settings.log_level) == ("embedded:theirs", DefaultAuth(), "info")
 
 
 @pytest.mark.parametrize("place", PLACES[1:])
@@ -172,7 +326,7 @@ def test_foreign_names_are_nobodys_business(places: Places) -> None:
     (places.secrets / "certificate.pfx").write_bytes(b"\xff\xfe\x00")
     places.put("environment", "COSMOS_WORKFLOW", "x")
     settings = places.read(endpoint="embedded:")
-    assert (settings.database, settings.auth) == ("d", None)
+    assert (settings.database, settings.auth) == ("d", DefaultAuth())
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import secrets
+from collections.abc import Iterable
 from contextlib import AsyncExitStack
 from functools import lru_cache
 from pathlib import Path
@@ -125,7 +126,14 @@ class CosmosEmulator:
         }
         return cosmos_workflow_state.CosmosStateSettings(_env_file=None, **{**defaults, **arguments})
 
-    def token(self, role: Role | None = "contributor", *, audience: str = "", lifetime: float = LIFETIME) -> str:
+    def token(
+        self,
+        role: Role | None = "contributor",
+        *,
+        audience: str = "",
+        lifetime: float = LIFETIME,
+        actions: Iterable[str] = (),
+    ) -> str:
         """Make a token, as Entra ID would.
 
         Args:
@@ -134,19 +142,30 @@ class CosmosEmulator:
         Keyword Args:
             audience: For whom it is made.
             lifetime: In seconds.
+            actions: Data actions that it gives besides, as a role of one's own does.
 
         Returns:
             A JWT; clients send tokens over TLS only.
         """
-        return issue_token(self.key, role, self.clock(), audience=audience, lifetime=lifetime)
+        return issue_token(self.key, role, self.clock(), audience=audience, lifetime=lifetime, actions=actions)
 
-    def identity_endpoint(self, role: Role | None = "contributor") -> IdentityEndpoint:
-        """Make a stand-in for the endpoint that managed identities get their tokens from; an async context manager.
+    def identity_endpoint(
+        self, role: Role | None = "contributor", *, actions: Iterable[str] = (), lifetime: float = LIFETIME
+    ) -> IdentityEndpoint:
+        """Make a stand-in for the endpoints that identities get their tokens from; an async context manager.
 
         Args:
             role: What the identity may do here; None for a principal that no role was assigned to.
+
+        Keyword Args:
+            actions: Data actions that it may do besides, as a role of one's own gives them.
+            lifetime: Of the tokens, in seconds.
         """
-        return IdentityEndpoint(lambda audience: self.token(role, audience=audience))
+        given = tuple(actions)
+        context = None if self._identity is None else self._identity.context
+        return IdentityEndpoint(
+            lambda audience: self.token(role, audience=audience, actions=given, lifetime=lifetime), context
+        )
 
     async def __aenter__(self) -> Self:
         """Open the engine and listen.

@@ -177,6 +177,61 @@ def test_the_refusal_names_principal_and_action() -> None:
         check(with_token(issue_token(KEY, "reader", NOW), "PATCH"))
 
 
+ACTIONS = "Microsoft.DocumentDB/databaseAccounts"
+ITEMS = f"{ACTIONS}/sqlDatabases/containers/items"
+FEED = "/dbs/d/colls/c/docs"
+
+
+@pytest.mark.parametrize(
+    ("actions", "method", "path", "flag", "body"),
+    [
+        ({f"{ACTIONS}/readMetadata"}, "GET", "/dbs/d/colls/c", "", ""),
+        ({f"{ACTIONS}/readMetadata"}, "GET", "/dbs/d/colls/c/pkranges", "", ""),
+        ({f"{ITEMS}/read"}, "GET", ITEM, "", ""),
+        ({f"{ITEMS}/create"}, "POST", FEED, "", "{}"),
+        ({f"{ITEMS}/upsert"}, "POST", FEED, "x-ms-documentdb-is-upsert", "{}"),
+        ({f"{ITEMS}/replace"}, "PUT", ITEM, "", "{}"),
+        ({f"{ITEMS}/replace"}, "PATCH", ITEM, "", "{}"),
+        ({f"{ITEMS}/delete"}, "DELETE", ITEM, "", ""),
+        ({f"{ACTIONS}/sqlDatabases/containers/readChangeFeed"}, "GET", FEED, "", ""),
+        (
+            {f"{ACTIONS}/sqlDatabases/containers/{name}" for name in ("executeQuery", "readChangeFeed")},
+            *("POST", FEED, "x-ms-documentdb-isquery", "{}"),
+        ),
+        (
+            {f"{ITEMS}/read", f"{ITEMS}/create", f"{ITEMS}/replace"},
+            *("POST", FEED, "x-ms-cosmos-is-batch-request"),
+            '[{"operationType":"Read"},{"operationType":"Create"},{"operationType":"Patch"},{"operationType":"Read"}]',
+        ),
+        *(
+            ({f"{ITEMS}/create"}, "POST", FEED, "x-ms-cosmos-is-batch-request", body)
+            for body in (
+                "",
+                "{",
+                "{}",
+                "[]",
+                "[1]",
+                '[{"operationType":1}]',
+                '[{"operationType":"Else"}]',
+                "[" * 100_000,
+            )
+        ),
+    ],
+)
+def test_a_role_of_ones_own(actions: set[str], method: str, path: str, flag: str, body: str) -> None:
+    """Exactly these data actions let the request pass; without any one of them it is refused by that one's name."""
+
+    def ask(given: set[str]) -> None:
+        token = issue_token(KEY, None, NOW, actions=given)
+        headers = {"authorization": f"type=aad&ver=1.0&sig={token}", **({flag: "True"} if flag else {})}
+        check(Request(method, path, headers, body.encode()))
+
+    ask(actions)
+    for missing in actions:
+        with pytest.raises(ServiceError, match=f"{missing}]"):
+            ask(actions - {missing})
+
+
 def jwt(claims: object, key: str = KEY) -> str:
     """Make a token as Microsoft's emulator takes it, with any claims."""
     header = {"typ": "JWT", "alg": "RS256", "x5t": "CosmosEmulatorPrimaryMaster", "kid": "CosmosEmulatorPrimaryMaster"}
@@ -210,6 +265,7 @@ def test_a_token_of_microsofts_emulator_passes_percent_encoded_or_not() -> None:
         jwt({"nbf": NOW, "exp": NOW}),
         jwt({"nbf": NOW + 301, "exp": NOW + 900}),
         jwt({"nbf": NOW, "exp": NOW + 1, "roles": "contributor"}),
+        jwt({"nbf": NOW, "exp": NOW + 1, "actions": "read"}),
     ],
 )
 def test_a_token_that_is_not_valid_is_401(token: str) -> None:

@@ -9,17 +9,19 @@ from __future__ import annotations
 
 import base64
 import hmac
+import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from email.utils import formatdate, parsedate_to_datetime
+from fnmatch import fnmatchcase
 from functools import lru_cache
 from typing import Final
 from urllib.parse import unquote
 
 from cosmos_workflow_state.emulator._gateway._failures import ServiceError
 from cosmos_workflow_state.emulator._gateway._kinds import WRITES, Kind, kind_of, segments_of
-from cosmos_workflow_state.emulator._tokens import Principal, TokenError, read_token
-from cosmos_workflow_state.emulator._values import Request
+from cosmos_workflow_state.emulator._tokens import Principal, Role, TokenError, read_token
+from cosmos_workflow_state.emulator._values import Json, Request
 
 __all__ = ["Authenticator", "sign"]
 
@@ -30,7 +32,15 @@ _NOT_FOR_TOKENS: Final = 5300
 _NO_PERMISSION: Final = 5301
 _MANAGED: Final = ("dbs", "colls")
 _DELETE_BY_KEY: Final = (b"operations", b"partitionkeydelete")
-_ACTIONS: Final = "Microsoft.DocumentDB/databaseAccounts/"
+_METADATA: Final = "Microsoft.DocumentDB/databaseAccounts/readMetadata"
+_CONTAINERS: Final = "Microsoft.DocumentDB/databaseAccounts/sqlDatabases/containers"
+_QUERY: Final = f"{_CONTAINERS}/executeQuery"
+_FEED: Final = f"{_CONTAINERS}/readChangeFeed"
+_ROLES: Final[Mapping[Role, tuple[str, ...]]] = {
+    "reader": (_METADATA, _QUERY, _FEED, f"{_CONTAINERS}/items/read"),
+    "contributor": (_METADATA, f"{_CONTAINERS}/*"),
+}
+_BATCHED: Final = frozenset({"create", "upsert", "read", "replace", "patch", "delete"})
 
 
 class Authenticator:
@@ -151,25 +161,43 @@ def _check_role(request: Request, kind: Kind, principal: Principal) -> None:
             " authorized by AAD token in data plane. Learn more: https://aka.ms/cosmos-native-rbac.",
             _NOT_FOR_TOKENS,
         )
-    needed = ("contributor",) if kind.operation in WRITES else ("reader", "contributor")
-    if principal.role not in needed:
-        raise ServiceError(
-            403,
-            f"Request is blocked because principal [{principal.id}] does not have required RBAC permissions to perform"
-            f" action [{_action(kind)}] on resource [{request.path}].",
-            _NO_PERMISSION,
-        )
+    for action in _actions(request, kind):
+        if not _may(principal, action):
+            raise ServiceError(
+                403,
+                f"Request is blocked because principal [{principal.id}] does not have required RBAC permissions to"
+                f" perform action [{action}] on resource [{request.path}].",
+                _NO_PERMISSION,
+            )
 
 
-def _action(kind: Kind) -> str:
+def _may(principal: Principal, action: str) -> bool:
+    role = () if principal.role is None else _ROLES[principal.role]
+    return action in principal.actions or any(fnmatchcase(action, pattern) for pattern in role)
+
+
+def _actions(request: Request, kind: Kind) -> tuple[str, ...]:
+    """Give the data actions a request needs; queries of clients need two."""
     if kind.resource != "docs":
-        return f"{_ACTIONS}readMetadata"
+        return (f"{_CONTAINERS}/{kind.resource}/{kind.operation}" if kind.operation in WRITES else _METADATA,)
     if kind.operation in ("query", "plan"):
-        return f"{_ACTIONS}sqlDatabases/containers/executeQuery"
+        return _QUERY, _FEED
     if kind.operation == "list":
-        return f"{_ACTIONS}sqlDatabases/containers/readFeed"
-    name = "replace" if kind.operation == "patch" else kind.operation
-    return f"{_ACTIONS}sqlDatabases/containers/items/{name}"
+        return (_FEED,)
+    names = _batched(request.body) if kind.operation == "batch" else (kind.operation,)
+    return tuple(f"{_CONTAINERS}/items/{'replace' if name == 'patch' else name}" for name in names)
+
+
+def _batched(body: bytes) -> tuple[str, ...]:
+    """Give the operations of a batch, each once; one that nobody can read counts as a write."""
+    try:
+        found: Json = json.loads(body)
+    except (ValueError, RecursionError):
+        return ("create",)
+    operations = found if isinstance(found, list) else []
+    names = (operation.get("operationType") for operation in operations if isinstance(operation, dict))
+    known = (name.lower() for name in names if isinstance(name, str) and name.lower() in _BATCHED)
+    return tuple(dict.fromkeys(known)) or ("create",)
 
 
 def _taken_apart(authorization: str) -> tuple[str, str]:
