@@ -19,9 +19,9 @@ from structlog.typing import FilteringBoundLogger
 
 from ._credentials import account_key
 from ._embedded import EmbeddedAccount, EngineError, open_embedded
-from ._gateway import translated
 from ._logging import FACTORY_CLOSE, FACTORY_OPEN, operation
 from ._provisioning import open_container
+from ._service_errors import translated
 from .errors import FactoryClosedError, ProvisioningError
 from .settings import CosmosStateSettings
 

@@ -12,7 +12,7 @@ from azure.cosmos import PartitionKey
 from azure.cosmos.aio import ContainerProxy, CosmosClient
 from azure.cosmos.exceptions import CosmosResourceExistsError, CosmosResourceNotFoundError
 
-from ._gateway import translated
+from ._service_errors import translated
 from .errors import ProvisioningError
 
 ProvisioningMode = Literal["verify", "create", "skip"]

@@ -11,78 +11,29 @@ only where no variable of ours is set. An empty value counts as not set.
 
 from __future__ import annotations
 
-import ipaddress
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path, PurePath
+from pathlib import Path
 from typing import Annotated, Any, Final, Literal, NoReturn, TypeAlias, TypedDict, Unpack, cast
-from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, SecretStr, ValidationError
-from pydantic_core import PydanticCustomError
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
+from ._endpoints import EMBEDDED, IS_A_PATH, check_endpoint, refuse_path
 from ._settings_sources import KEY_VARIABLE, FieldPath, PathText, nearest, read, shown, variable_names
 from .errors import SettingsError
 
-__all__ = ["MAX_PAYLOAD_BYTES", "CosmosStateSettings", "KeyAuth"]
+__all__ = ["MAX_OPERATION_TIMEOUT", "MAX_PAYLOAD_BYTES", "MAX_TTL", "CosmosStateSettings", "KeyAuth"]
 
 MAX_PAYLOAD_BYTES: Final = 64 * 1024 * 1024
 """Bytes of one checkpoint before compression, at most: a bound on the memory one load may take."""
 
-_EMBEDDED: Final = "embedded:"
-_IS_A_PATH: Final = "path"
+MAX_TTL: Final = 2**31 - 1
+"""Seconds after which an item may expire, at most (https://learn.microsoft.com/azure/cosmos-db/time-to-live)."""
 
-
-def _refuse_path(value: object) -> object:
-    if isinstance(value, PurePath):
-        raise PydanticCustomError(_IS_A_PATH, "a path")
-    return value
-
-
-def _check_endpoint(text: str) -> str:
-    accepted = _is_embedded_target(text) if text.startswith(_EMBEDDED) else _is_account_url(text)
-    if not accepted:
-        raise ValueError("not an endpoint")
-    return text
-
-
-def _is_embedded_target(text: str) -> bool:
-    target = text.removeprefix(_EMBEDDED)
-    # "embedded://…" is a URL written by habit: its path would silently start with "//".
-    if target != target.strip() or "\0" in target or target.startswith("//"):
-        return False
-    try:
-        Path(target).expanduser()
-    except RuntimeError:
-        return False
-    return True
-
-
-def _is_account_url(text: str) -> bool:
-    # The parser drops tabs and newlines and clients disagree about backslashes: neither may reach it.
-    if not text.isascii() or not text.isprintable() or any(character in text for character in " \\@?#"):
-        return False
-    try:
-        parts = urlsplit(text)
-        _ = parts.port
-    except ValueError:
-        return False
-    host = parts.hostname or ""
-    if parts.path not in {"", "/"} or not (re.fullmatch(r"[a-z0-9._-]+", host) or "[" in parts.netloc):
-        return False
-    return parts.scheme == "https" or (parts.scheme == "http" and _is_loopback(host))
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        address = ipaddress.ip_address(host)
-    except ValueError:
-        return host == "localhost"
-    if isinstance(address, ipaddress.IPv4Address):
-        return address.is_loopback
-    return address == ipaddress.IPv6Address("::1")
+MAX_OPERATION_TIMEOUT: Final = 3600.0
+"""Seconds that one operation may take, at most: what a save uploads first is not swept away before that has passed."""
 
 
 def _split_names(value: object) -> object:
@@ -117,13 +68,14 @@ def _check_key(secret: SecretStr) -> SecretStr:
 _NAME: Final = r"[^\W\d]\w*(?:\.[^\W\d]\w*)*"
 _TypeName: TypeAlias = Annotated[str, Field(pattern=f"^{_NAME}:{_NAME}$")]
 
-Endpoint: TypeAlias = Annotated[str, BeforeValidator(_refuse_path), AfterValidator(_check_endpoint)]
+Endpoint: TypeAlias = Annotated[str, BeforeValidator(refuse_path), AfterValidator(check_endpoint)]
 # Names of databases and containers: https://learn.microsoft.com/azure/cosmos-db/concepts-limits
 ResourceName: TypeAlias = Annotated[str, Field(max_length=255, pattern=r"^[^/\\?#\x00-\x1f]*[^/\\?#\x00-\x1f ]$")]
 TypeNames: TypeAlias = Annotated[tuple[_TypeName, ...], BeforeValidator(_split_names)]
 AccountKey: TypeAlias = Annotated[SecretStr, AfterValidator(_check_key)]
 Provisioning: TypeAlias = Annotated[Literal["verify", "create", "skip"], BeforeValidator(_fold_case)]
 OnUndecodable: TypeAlias = Annotated[Literal["skip", "raise"], BeforeValidator(_fold_case)]
+TtlSeconds: TypeAlias = Annotated[int, Field(ge=1, le=MAX_TTL)]
 LogLevel: TypeAlias = Annotated[Literal["debug", "info", "warning", "error", "critical"], BeforeValidator(_fold_case)]
 LogFormat: TypeAlias = Annotated[Literal["console", "json"], BeforeValidator(_fold_case)]
 
@@ -165,6 +117,9 @@ class _Arguments(TypedDict, total=False):
     tenant_id_max_length: int
     allowed_checkpoint_types: Iterable[str]
     max_payload_bytes: int
+    warn_bytes: int
+    checkpoint_ttl: int | None
+    operation_timeout: float
     on_undecodable: Literal["skip", "raise"]
     log_level: str
     log_format: Literal["console", "json"]
@@ -232,9 +187,28 @@ class CosmosStateSettings(_Frozen, BaseSettings):
         description=f"how many bytes a checkpoint may have before compression, 1 to {MAX_PAYLOAD_BYTES}",
         examples=["8388608"],
     )
+    warn_bytes: int = Field(
+        default=MAX_PAYLOAD_BYTES // 4,
+        ge=1,
+        le=MAX_PAYLOAD_BYTES,
+        description=f"how many bytes before compression make a save warn, 1 to {MAX_PAYLOAD_BYTES}",
+        examples=["4194304"],
+    )
+    checkpoint_ttl: TtlSeconds | None = Field(
+        default=None,
+        description=f"how many seconds after its save a checkpoint expires, 1 to {MAX_TTL}; never when it is not set",
+        examples=["2592000"],
+    )
+    operation_timeout: float = Field(
+        default=60.0,
+        gt=0,
+        le=MAX_OPERATION_TIMEOUT,
+        description=f"how many seconds one operation may take, retries included, above 0, to {MAX_OPERATION_TIMEOUT:g}",
+        examples=["20"],
+    )
     on_undecodable: OnUndecodable = Field(
         default="skip",
-        description="what list_checkpoints does about a checkpoint it cannot decode: `skip` or `raise`",
+        description="what lists and iterators do about a checkpoint they cannot read: `skip` or `raise`",
         examples=["skip"],
     )
     log_level: LogLevel = Field(
@@ -295,12 +269,12 @@ class CosmosStateSettings(_Frozen, BaseSettings):
     @property
     def is_embedded(self) -> bool:
         """True when the endpoint is the embedded engine."""
-        return self.endpoint.startswith(_EMBEDDED)
+        return self.endpoint.startswith(EMBEDDED)
 
     @property
     def embedded_path(self) -> Path | None:
         """The state file of the embedded engine, ``~`` expanded; None in memory and for an account."""
-        target = self.endpoint.removeprefix(_EMBEDDED) if self.is_embedded else ""
+        target = self.endpoint.removeprefix(EMBEDDED) if self.is_embedded else ""
         return Path(target).expanduser() if target else None
 
     @property
@@ -351,7 +325,7 @@ def _problem(kind: str, path: FieldPath, origins: Mapping[FieldPath, str], argum
     variable = _VARIABLES[path][-1]
     if kind == "missing":
         return _sentence(path, f"{variable} is not set")
-    fault = "is a path, which is written `embedded:PATH`" if kind == _IS_A_PATH else "is wrong"
+    fault = "is a path, which is written `embedded:PATH`" if kind == IS_A_PATH else "is wrong"
     if path[0] in arguments:
         return _sentence(path, f"{variable}, here the argument {name}, {fault}")
     return _sentence(path, f"{origins[path]} {fault}")
