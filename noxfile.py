@@ -22,6 +22,7 @@ nox.options.sessions = [
     "unit",
     "integration",
     "samples",
+    "conformance",
     "coverage",
     "against_emulator",
     "package",
@@ -121,6 +122,12 @@ def peer_suite(session: nox.Session) -> None:
 def samples(session: nox.Session) -> None:
     """Run the samples, in processes of their own."""
     _pytest(session, SAMPLE_TESTS)
+
+
+@nox.session
+def conformance(session: nox.Session) -> None:
+    """Run the public conformance kit on the framework's checkpoint storages and on ours."""
+    _pytest(session, "tests/conformance")
 
 
 @nox.session

@@ -34,7 +34,13 @@ from ._records import CheckpointHeader, EncodedPayload, StoredCheckpoint, Upload
 from ._threads import off_loop
 from ._uploads import Uploads, part_ids
 from ._view import CheckpointView
-from .errors import CheckpointConflictError, CheckpointCorruptError, CheckpointFields, ServiceError
+from .errors import (
+    CheckpointConflictError,
+    CheckpointCorruptError,
+    CheckpointFields,
+    CosmosStateError,
+    ServiceError,
+)
 
 _MAX_TRIES: Final = 5
 
@@ -124,11 +130,12 @@ class Commit:
         cargo = await self._load(encoding)
         for _ in range(_MAX_TRIES):
             item = self._item(cargo, there)
+            unknown_before = self._meter.unknown_outcomes
             refusal = await self._write(item, cargo, there)
             if refusal is None:
                 await self._remove_replaced(there)
                 return _stored(item, cargo)
-            found = await self._read()
+            found = await self._read_after(unknown_before)
             if found is not None and _is_echo(found, item):
                 return _stored(item, cargo)
             there = None if found is None else parse(self._view, found)
@@ -204,6 +211,15 @@ class Commit:
             raise CheckpointCorruptError("the item with the id of this checkpoint is another's", **self._which)
         return found
 
+    async def _read_after(self, unknown_before: int) -> Item | None:
+        """Read what is there after a refusal, which may be of this save's own work where an answer was lost."""
+        lost = self._meter.unknown_outcomes > unknown_before
+        try:
+            return await self._read()
+        except ServiceError as error:
+            error.outcome_unknown |= lost
+            raise
+
     async def _is_same(self, there: StoredCheckpoint, payload: EncodedPayload) -> bool:
         """Return whether what is there has this content, which is then checked to be readable."""
         same = there.payload.digest == payload.digest
@@ -214,7 +230,7 @@ class Commit:
     async def _remove_replaced(self, there: StoredCheckpoint | None) -> None:
         """Delete the parts of the version that was replaced; what cannot be deleted now is swept later."""
         if there is not None and there.upload is not None:
-            with contextlib.suppress(ServiceError):
+            with contextlib.suppress(CosmosStateError):
                 await self._uploads.remove(part_ids(there.upload))
 
     def _forget(self, cargo: _Cargo) -> None:
@@ -223,8 +239,8 @@ class Commit:
 
     async def _give_up(self, cargo: _Cargo) -> None:
         """Delete the parts of what is not committed after all; what cannot be deleted now is swept later."""
-        if cargo.parts and await self._gateway.is_sequential():
-            with contextlib.suppress(ServiceError):
+        with contextlib.suppress(CosmosStateError):
+            if cargo.parts and await self._gateway.is_sequential():
                 for parts in cargo.parts:
                     # Asking first: where an answer was lost, it may have been committed.
                     await collect_parts(self._gateway, parts, self._meter)

@@ -28,7 +28,7 @@ from ._identity import full_key
 from ._records import Auxiliary, Place, UnreadableError
 from ._uploads import Uploads, part_ids
 from ._view import CheckpointView
-from .errors import ServiceError
+from .errors import CosmosStateError
 from .typing import EraseProgress
 
 _AT_A_TIME: Final = 20
@@ -44,7 +44,7 @@ async def delete_checkpoint(view: CheckpointView, item: Item, meter: Meter) -> b
     gateway, name = view.backend.gateway, item["workflow_name"]
     deleted = await gateway.delete(full_key(view.tenant, name), item["id"], meter)
     # What it says of its parts may be unreadable, as all of it may be; what is not deleted here is swept later.
-    with contextlib.suppress(KeyError, TypeError, UnreadableError, ServiceError):
+    with contextlib.suppress(KeyError, TypeError, UnreadableError, CosmosStateError):
         made = read_upload(item["payload"])
         if made is not None:
             await Uploads(gateway, Place(view.tenant, view.scope, name), meter).remove(part_ids(made))
@@ -100,7 +100,9 @@ def _workflow(item: Auxiliary) -> str:
 async def _delete_together(view: CheckpointView, items: list[Auxiliary], meter: Meter) -> int:
     """Delete items in one batch; return how many there were. One that is gone already makes it one request an item."""
     gateway, key = view.backend.gateway, full_key(view.tenant, _workflow(items[0]))
+    unknown_before = meter.unknown_outcomes
     refusal = await gateway.batch(key, [Delete(item.item_id) for item in items], meter)
-    if refusal is None:
-        return len(items)
-    return sum([await gateway.delete(key, item.item_id, meter) for item in items])
+    lost = meter.unknown_outcomes > unknown_before
+    deleted = 0 if refusal is None else sum([await gateway.delete(key, item.item_id, meter) for item in items])
+    # A refused repeat that finds nothing to delete has found the work of the try whose answer was lost.
+    return len(items) if refusal is None or (lost and not deleted) else deleted

@@ -23,13 +23,14 @@ from .typing import SweepReport
 
 async def sweep_if_due(view: CheckpointView, workflow_name: str) -> None:
     """Sweep a workflow after something of it was deleted, once an hour; that this fails is an event and no more."""
-    if not view.backend.sweeps.take(view.tenant, workflow_name) or not await view.backend.gateway.is_sequential():
+    if not view.backend.sweeps.take(view.tenant, workflow_name):
         return
     meter = Meter()
     with contextlib.suppress(CosmosStateError):
-        async with view.operation(SWEEP, meter, workflow_name=workflow_name) as event:
-            report = await sweep(view, meter, workflow_name=workflow_name)
-            event.add(keyframes=report.keyframes, uploads=report.uploads)
+        if await view.backend.gateway.is_sequential():
+            async with view.operation(SWEEP, meter, workflow_name=workflow_name) as event:
+                report = await sweep(view, meter, workflow_name=workflow_name)
+                event.add(keyframes=report.keyframes, uploads=report.uploads)
 
 
 async def sweep(view: CheckpointView, meter: Meter, *, workflow_name: str | None) -> SweepReport:

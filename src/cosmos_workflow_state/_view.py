@@ -41,6 +41,7 @@ from .errors import (
     InvalidArgumentError,
     InvalidIdentifierError,
     OperationTimeoutError,
+    ServiceError,
 )
 from .settings import MAX_TTL
 from .typing import SaveFailedHook
@@ -219,6 +220,10 @@ class CheckpointView:
         with operation(self.backend.logger, names, **known) as event:
             try:
                 yield event
+            except ServiceError as error:
+                # A read leaves nothing in doubt, whatever became of its requests.
+                error.outcome_unknown &= names.writes
+                raise
             finally:
                 event.add(request_charge=round(meter.request_charge, 2), requests=meter.requests)
 
