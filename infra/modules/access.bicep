@@ -26,6 +26,7 @@ resource roleDefinition 'Microsoft.DocumentDB/databaseAccounts/sqlRoleDefinition
           'Microsoft.DocumentDB/databaseAccounts/readMetadata'
           'Microsoft.DocumentDB/databaseAccounts/sqlDatabases/containers/items/create'
           'Microsoft.DocumentDB/databaseAccounts/sqlDatabases/containers/items/read'
+          'Microsoft.DocumentDB/databaseAccounts/sqlDatabases/containers/items/upsert'
           'Microsoft.DocumentDB/databaseAccounts/sqlDatabases/containers/items/replace'
           'Microsoft.DocumentDB/databaseAccounts/sqlDatabases/containers/items/delete'
           'Microsoft.DocumentDB/databaseAccounts/sqlDatabases/containers/executeQuery'

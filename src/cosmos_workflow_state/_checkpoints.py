@@ -1,15 +1,21 @@
 """The checkpoint storage of one tenant: the framework's six methods, each one event, and how to narrow it.
 
-What a save and a load do is in `_saving` and `_reading`.
+What else can be asked of it is in `_browsing`; what the methods do is in `_saving` and `_reading`.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Final
+
 from agent_framework import WorkflowCheckpoint
 
 from . import _queries
+from ._browsing import CheckpointBrowsing
+from ._erasing import delete_checkpoint, erase
+from ._failures import SaveFailureCounter
 from ._gateway import Meter
-from ._identity import Scope, full_key
+from ._identity import Scope
 from ._logging import (
     CHECKPOINT_DELETE,
     CHECKPOINT_LIST,
@@ -17,28 +23,35 @@ from ._logging import (
     CHECKPOINT_LOAD,
     CHECKPOINT_READ_LATEST,
     CHECKPOINT_SAVE,
+    ERASE,
+    SWEEP,
     Scalar,
 )
 from ._reading import find, in_order, note, parse, restore, restore_or_skip
 from ._records import StoredCheckpoint
 from ._saving import save
-from ._view import CheckpointView
-from .errors import CheckpointNotFoundError, CheckpointNotRestorableError
+from ._sweeping import sweep, sweep_if_due
+from ._view import CheckpointView, accept_whole_number
+from .errors import CheckpointConflictError, CheckpointNotFoundError, CheckpointNotRestorableError
+from .typing import EraseProgress, EraseProgressHook, SaveFailures, SweepReport
+
+_MAX_TRIES: Final = 5
 
 
-class TenantCheckpointStorage:
+class TenantCheckpointStorage(CheckpointBrowsing):
     """Microsoft Agent Framework's ``CheckpointStorage`` for one tenant and one scope.
 
-    Cheap, immutable and safe to share between tasks; it does no I/O until one of its methods is awaited. Get one from
-    ``factory.for_tenant(tenant_id).checkpoints``, narrow it with `scoped` and `for_workflow`. It has no length and is
-    always true: the framework takes a storage that is falsy for none.
+    Cheap, immutable but for its count of `failures`, and safe to share between tasks; it does no I/O until one of its
+    methods is awaited. Get one from ``factory.for_tenant(tenant_id).checkpoints``, narrow it with `scoped` and
+    `for_workflow`. It has no length and is always true: the framework takes a storage that is falsy for none.
     """
 
-    __slots__ = ("_view",)
+    __slots__ = ("_failures",)
 
     def __init__(self, view: CheckpointView) -> None:
         """Bind the storage to what it sees."""
-        self._view = view
+        super().__init__(view)
+        self._failures = SaveFailureCounter(view)
 
     def __repr__(self) -> str:
         """Name the tenant, the scope and the workflow."""
@@ -55,6 +68,16 @@ class TenantCheckpointStorage:
         """The scope inside the tenant; ``""`` is the unnamed one, not all of them."""
         return self._view.scope.value
 
+    @property
+    def failures(self) -> SaveFailures:
+        """The saves of this very object that have failed.
+
+        The framework's graph workflows go on when a save fails, so this is how a run is asked afterwards: give it a
+        storage of its own and look. `scoped`, `for_workflow` and `with_ttl` return storages that start at none, as a
+        second ``for_tenant`` does: what another run fails at is no failure of this one.
+        """
+        return self._failures.seen
+
     def scoped(self, scope: str) -> TenantCheckpointStorage:
         """Return the storage of another scope (session, conversation) of the same tenant.
 
@@ -64,10 +87,7 @@ class TenantCheckpointStorage:
         Raises:
             InvalidIdentifierError: The scope is refused.
         """
-        view = self._view
-        return TenantCheckpointStorage(
-            CheckpointView(view.backend, view.tenant, Scope.accept(scope), view.workflow_name)
-        )
+        return TenantCheckpointStorage(replace(self._view, scope=Scope.accept(scope)))
 
     def for_workflow(self, workflow_name: str) -> TenantCheckpointStorage:
         """Return this storage narrowed to one workflow: loads by id are point reads, other names are refused.
@@ -78,16 +98,29 @@ class TenantCheckpointStorage:
         Raises:
             InvalidIdentifierError: The name is refused, or this storage is narrowed to another one.
         """
-        view = self._view
-        return TenantCheckpointStorage(
-            CheckpointView(view.backend, view.tenant, view.scope, view.accept_workflow(workflow_name))
-        )
+        name = self._view.accept_workflow(workflow_name)
+        return TenantCheckpointStorage(replace(self._view, workflow_name=name))
+
+    def with_ttl(self, seconds: int | None) -> TenantCheckpointStorage:
+        """Return this storage with saves that expire, in place of the setting ``checkpoint_ttl``.
+
+        What is stored already keeps its time; saving it again, changed, starts a new one.
+
+        Args:
+            seconds: 1 to 2,147,483,647 after each save; None for never.
+
+        Raises:
+            InvalidArgumentError: The seconds are refused.
+        """
+        ttl = None if seconds is None else accept_whole_number("seconds", seconds)
+        return TenantCheckpointStorage(replace(self._view, ttl=ttl))
 
     async def save(self, checkpoint: WorkflowCheckpoint) -> str:
         """Store a checkpoint and return its id. One request, unless its id is there already.
 
         Saving the same checkpoint again changes nothing; saving another under its id replaces it and keeps its place
-        in the order. The state is copied before the first suspension, so it may go on changing.
+        in the order. The state is copied before the first suspension, so it may go on changing. A save that fails is
+        one error event, counts in `failures` and is told to the factory's ``on_save_failed``.
 
         Args:
             checkpoint: At most ``max_payload_bytes`` before and 2 MiB after compression.
@@ -103,17 +136,14 @@ class TenantCheckpointStorage:
             CheckpointCorruptError: What is stored under its id cannot be read, so it is not replaced.
             ServiceError: The service refused, throttled or could not be reached.
         """
-        if not isinstance(checkpoint, WorkflowCheckpoint):  # pyright: ignore[reportUnnecessaryIsInstance] - untyped callers
-            raise CheckpointNotRestorableError(
-                f"checkpoint must be a WorkflowCheckpoint, not {type(checkpoint).__name__}", **self._view.which()
-            )
-        meter = Meter()
-        which: dict[str, Scalar] = {
-            "workflow_name": checkpoint.workflow_name,
-            "checkpoint_id": checkpoint.checkpoint_id,
-        }
-        with self._view.operation(CHECKPOINT_SAVE, meter, **which) as event:
-            return await save(self._view, checkpoint, meter, event)
+        meter, which = Meter(), _names(checkpoint)
+        try:
+            async with self._view.operation(CHECKPOINT_SAVE, meter, **which) as event:
+                _check_kind(self._view, checkpoint)
+                return await save(self._view, checkpoint, meter, event)
+        except Exception as error:
+            self._failures.note(which["workflow_name"], which["checkpoint_id"], error)
+            raise
 
     async def load(self, checkpoint_id: str) -> WorkflowCheckpoint:
         """Return a checkpoint by id. A point read when its workflow is known, else a query within the tenant.
@@ -128,16 +158,17 @@ class TenantCheckpointStorage:
             ServiceError: The service refused, throttled or could not be reached.
         """
         meter = Meter()
-        with self._view.operation(CHECKPOINT_LOAD, meter, checkpoint_id=checkpoint_id) as event:
+        async with self._view.operation(CHECKPOINT_LOAD, meter, checkpoint_id=checkpoint_id) as event:
             item = await find(self._view, checkpoint_id, meter, hinted=True)
-            if item is None:
-                raise CheckpointNotFoundError(
-                    "no checkpoint with this id in this tenant and scope",
-                    **self._view.which(checkpoint_id=checkpoint_id),
-                )
-            stored = parse(self._view, item)
-            event.add(**_found(stored))
-            return await restore(self._view, stored)
+            if item is not None:
+                stored = parse(self._view, item)
+                event.add(**_found(stored))
+                checkpoint = await restore(self._view, stored, meter)
+                if checkpoint is not None:
+                    return checkpoint
+            raise CheckpointNotFoundError(
+                "no checkpoint with this id in this tenant and scope", **self._view.which(checkpoint_id=checkpoint_id)
+            )
 
     async def list_checkpoints(self, *, workflow_name: str) -> list[WorkflowCheckpoint]:
         """Return the checkpoints of a workflow, oldest first. One request a page.
@@ -152,9 +183,9 @@ class TenantCheckpointStorage:
             ServiceError: The service refused, throttled or could not be reached.
         """
         meter = Meter()
-        with self._view.operation(CHECKPOINT_LIST, meter, workflow_name=workflow_name) as event:
+        async with self._view.operation(CHECKPOINT_LIST, meter, workflow_name=workflow_name) as event:
             items = in_order(self._view, _queries.OLDEST_FIRST, workflow_name, meter)
-            found = [await restore_or_skip(self._view, item) async for item in items]
+            found = [await restore_or_skip(self._view, item, meter) async for item in items]
             checkpoints = [checkpoint for checkpoint in found if checkpoint is not None]
             event.add(count=len(checkpoints))
             return checkpoints
@@ -168,13 +199,51 @@ class TenantCheckpointStorage:
             ServiceError: The service refused, throttled or could not be reached.
         """
         meter = Meter()
-        with self._view.operation(CHECKPOINT_DELETE, meter, checkpoint_id=checkpoint_id) as event:
+        async with self._view.operation(CHECKPOINT_DELETE, meter, checkpoint_id=checkpoint_id) as event:
             item = await find(self._view, checkpoint_id, meter, hinted=False)
-            deleted = item is not None and await self._view.backend.gateway.delete(
-                full_key(self._view.tenant, item["workflow_name"]), item["id"], meter
-            )
+            deleted = item is not None and await delete_checkpoint(self._view, item, meter)
             event.add(deleted=deleted)
-            return deleted
+        if item is not None:
+            await sweep_if_due(self._view, item["workflow_name"])
+        return deleted
+
+    async def sweep(self) -> SweepReport:
+        """Delete what nothing of this tenant refers to any more: keyframes, and uploads that were never committed.
+
+        In all scopes and workflows of the tenant, in the one workflow where this storage is narrowed to one. What is
+        in use, or may be in a moment, is never deleted, however many processes write. Runs by itself after `delete`,
+        once an hour for each workflow.
+
+        Raises:
+            ProvisioningError: The account's default consistency is not Session, or several regions are written to.
+            ServiceError: The service refused, throttled or could not be reached; a repeat goes on.
+        """
+        meter = Meter()
+        with self._view.measured(SWEEP, meter) as event:
+            report = await sweep(self._view, meter, workflow_name=self._view.workflow_name)
+            event.add(keyframes=report.keyframes, uploads=report.uploads)
+            return report
+
+    async def erase(self, *, progress: EraseProgressHook | None = None) -> EraseProgress:
+        """Delete everything of this scope, in all workflows or in the one that this storage is narrowed to.
+
+        It is gone at once, keyframes included, which `delete` leaves to a sweep. Whoever goes on saving meanwhile loses
+        nothing of what he saves. Interrupted, a repeat goes on.
+
+        Args:
+            progress: Called with what has been deleted so far, after each step.
+
+        Returns:
+            What was deleted.
+
+        Raises:
+            ServiceError: The service refused, throttled or could not be reached; a repeat goes on.
+        """
+        meter = Meter()
+        with self._view.measured(ERASE, meter) as event:
+            done = await erase(self._view, meter, progress)
+            event.add(checkpoints=done.checkpoints, keyframes=done.keyframes, uploads=done.uploads)
+            return done
 
     async def get_latest(self, *, workflow_name: str) -> WorkflowCheckpoint | None:
         """Return the newest checkpoint of a workflow, None when there is none. One request.
@@ -190,12 +259,20 @@ class TenantCheckpointStorage:
             ServiceError: The service refused, throttled or could not be reached.
         """
         meter = Meter()
-        with self._view.operation(CHECKPOINT_READ_LATEST, meter, workflow_name=workflow_name) as event:
-            async for item in in_order(self._view, _queries.LATEST, workflow_name, meter):
-                stored = parse(self._view, item)
+        async with self._view.operation(CHECKPOINT_READ_LATEST, meter, workflow_name=workflow_name) as event:
+            for _ in range(_MAX_TRIES):
+                newest = [item async for item in in_order(self._view, _queries.LATEST, workflow_name, meter)]
+                if not newest:
+                    return None
+                stored = parse(self._view, newest[0])
                 event.add(checkpoint_id=stored.header.key.checkpoint_id, **_found(stored))
-                return await restore(self._view, stored)
-            return None
+                checkpoint = await restore(self._view, stored, meter)
+                # None: deleted since the query; then another one is the newest.
+                if checkpoint is not None:
+                    return checkpoint
+            raise CheckpointConflictError(
+                "the newest checkpoint kept being deleted while it was read", **self._view.which(workflow_name)
+            )
 
     async def list_checkpoint_ids(self, *, workflow_name: str) -> list[str]:
         """Return the ids of a workflow's checkpoints, oldest first, also of those that cannot be read.
@@ -206,11 +283,29 @@ class TenantCheckpointStorage:
             ServiceError: The service refused, throttled or could not be reached.
         """
         meter = Meter()
-        with self._view.operation(CHECKPOINT_LIST_IDS, meter, workflow_name=workflow_name) as event:
+        async with self._view.operation(CHECKPOINT_LIST_IDS, meter, workflow_name=workflow_name) as event:
             items = in_order(self._view, _queries.IDS_OLDEST_FIRST, workflow_name, meter)
             checkpoint_ids = [note(self._view, workflow_name, item) async for item in items]
             event.add(count=len(checkpoint_ids))
             return checkpoint_ids
+
+
+def _names(checkpoint: object) -> dict[str, str | None]:
+    """Return what an event and a hook can say about a checkpoint before anything of it is checked."""
+    if not isinstance(checkpoint, WorkflowCheckpoint):
+        return dict.fromkeys(("workflow_name", "checkpoint_id"))
+    names: dict[str, object] = {
+        "workflow_name": checkpoint.workflow_name,
+        "checkpoint_id": checkpoint.checkpoint_id,
+    }
+    return {field: name if isinstance(name, str) else None for field, name in names.items()}
+
+
+def _check_kind(view: CheckpointView, checkpoint: object) -> None:
+    if not isinstance(checkpoint, WorkflowCheckpoint):
+        raise CheckpointNotRestorableError(
+            f"checkpoint must be a WorkflowCheckpoint, not {type(checkpoint).__name__}", **view.which()
+        )
 
 
 def _found(stored: StoredCheckpoint) -> dict[str, Scalar]:

@@ -19,10 +19,10 @@ from structlog.typing import FilteringBoundLogger
 
 from ._credentials import account_keys, make_credential, refuse_plain_http
 from ._embedded import EmbeddedAccount, EngineError, open_embedded
-from ._gateway import translated
 from ._logging import CREDENTIAL_KEY_ROTATED, FACTORY_CLOSE, FACTORY_OPEN, emit, operation
 from ._provisioning import open_container
 from ._remedies import Access
+from ._service_errors import translated
 from ._throughput import Throughput
 from .errors import AccessDeniedError, FactoryClosedError, ProvisioningError
 from .settings import CosmosStateSettings
@@ -125,7 +125,7 @@ class CosmosConnection:
         async with self._lock:
             self.check_open()
             if self._container is refused and self._has_other_key():
-                self._container = await self._open_with_other_key()
+                self._container = _in_session_of(refused, await self._open_with_other_key())
             return self._container is not refused
 
     async def close(self) -> None:
@@ -235,6 +235,17 @@ class CosmosConnection:
                 f"the state file that COSMOS_WORKFLOW_STATE_ENDPOINT names cannot be opened: {fault}; it takes a path "
                 "in a directory that exists and that this user may write to, for example embedded:state.db"
             ) from error
+
+
+def _in_session_of(before: ContainerProxy, container: ContainerProxy) -> ContainerProxy:
+    """Return the container, whose client reads at least what the one before has read or written.
+
+    The two share their session from now on, and requests that are still under way with the client before add to it.
+    """
+    session, own = before.client_connection.session, container.client_connection.session
+    if session is not None and own is not None:
+        container.client_connection.session = session
+    return container
 
 
 def _fault_of(path: Path, error: Exception) -> str:

@@ -24,6 +24,7 @@ DATA_ACTIONS: Final[Mapping[str, str]] = MappingProxyType(
         f"{_ACCOUNT}/readMetadata": "to read the account, the container and its partitions",
         f"{_CONTAINER}/items/create": "to save",
         f"{_CONTAINER}/items/read": "to load",
+        f"{_CONTAINER}/items/upsert": "to delete what nothing refers to any more",
         f"{_CONTAINER}/items/replace": "to save again what changed",
         f"{_CONTAINER}/items/delete": "to delete",
         f"{_CONTAINER}/executeQuery": "to list and to find the latest",

@@ -18,6 +18,7 @@ from ._logging import get_logger
 from ._maf import RestorePolicy
 from ._view import CheckpointBackend, CheckpointView
 from .settings import CosmosStateSettings
+from .typing import SaveFailedHook
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +51,7 @@ class CosmosStateFactory:
         *,
         client: CosmosClient | None = None,
         credential: AsyncTokenCredential | None = None,
+        on_save_failed: SaveFailedHook | None = None,
     ) -> None:
         """Build a factory.
 
@@ -57,12 +59,15 @@ class CosmosStateFactory:
             settings: How to reach the account; read from the environment when left out.
             client: An entered client to use in place of one of its own. It is not closed here.
             credential: A token credential to use, whatever the settings say of ``auth``. It is not closed here.
+            on_save_failed: Called once for each save that fails, by whichever tenant's storage: the framework's graph
+                workflows go on as if it had not.
 
         Raises:
             SettingsError: The settings are read here and one is wrong or missing.
             TypeError: An argument is of another kind.
         """
         _check_kinds(settings, client, credential)
+        _check_hook(on_save_failed)
         self._settings = CosmosStateSettings() if settings is None else settings
         logger = get_logger()
         self._connection = CosmosConnection(self._settings, logger, client=client, credential=credential)
@@ -71,8 +76,11 @@ class CosmosStateFactory:
             gateway=Gateway(self._connection),
             policy=RestorePolicy(frozenset(self._settings.allowed_checkpoint_types)),
             max_payload_bytes=self._settings.max_payload_bytes,
+            warn_bytes=self._settings.warn_bytes,
+            operation_timeout=self._settings.operation_timeout,
             on_undecodable=self._settings.on_undecodable,
             logger=logger,
+            on_save_failed=on_save_failed,
         )
 
     async def __aenter__(self) -> Self:
@@ -106,7 +114,8 @@ class CosmosStateFactory:
             FactoryClosedError: The factory was closed.
         """
         self._connection.check_open()
-        view = CheckpointView(self._backend, self._tenants.accept(tenant_id), Scope(""), None)
+        tenant, ttl = self._tenants.accept(tenant_id), self._settings.checkpoint_ttl
+        view = CheckpointView(self._backend, tenant, Scope(""), workflow_name=None, ttl=ttl)
         return TenantState(tenant_id, TenantCheckpointStorage(view))
 
     async def close(self) -> None:
@@ -128,3 +137,10 @@ def _check_kinds(settings: object, client: object, credential: object) -> None:
             "credential must be an asynchronous token credential, as those of azure.identity.aio are, "
             f"not {type(credential).__name__}"
         )
+
+
+def _check_hook(hook: object) -> None:
+    if hook is None:
+        return
+    if not callable(hook) or iscoroutinefunction(hook) or iscoroutinefunction(type(hook).__call__):
+        raise TypeError(f"on_save_failed must be a function that is not a coroutine's, not {type(hook).__name__}")

@@ -9,79 +9,86 @@ from __future__ import annotations
 
 import asyncio
 import random
-import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Mapping
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
-from email.utils import parsedate_to_datetime
 from typing import Any, Final, Protocol, TypeVar, cast
 
 from azure.core import MatchConditions
-from azure.core.exceptions import ClientAuthenticationError, DecodeError
+from azure.core.exceptions import DecodeError
+from azure.cosmos import CosmosDict
 from azure.cosmos.aio import ContainerProxy
-from azure.cosmos.exceptions import CosmosHttpResponseError
+from azure.cosmos.exceptions import CosmosBatchOperationError
 
-from ._remedies import NOTHING_TO_SEND, Access, Refusal, Remedy, remedy_for
-from .errors import (
-    AccessDeniedError,
-    CosmosStateError,
-    ProvisioningError,
-    ServiceError,
-    ServiceUnavailableError,
-    ThrottledError,
-)
+from ._batches import Create, Delete, Read, Refusal, Replace, Step, Upsert, operation, refusal
+from ._remedies import Access
+from ._service_errors import number, outcome_unknown, translated
+from .errors import ServiceError
+
+__all__ = [
+    "Connection",
+    "Create",
+    "Delete",
+    "Gateway",
+    "Item",
+    "Meter",
+    "Read",
+    "Refusal",
+    "Replace",
+    "Step",
+    "Upsert",
+]
 
 Item = dict[str, Any]
 _Result = TypeVar("_Result")
+_Send = Callable[[ContainerProxy], Awaitable[_Result]]
 
 _CHARGE: Final = "x-ms-request-charge"
-_RETRY_AFTER_MS: Final = "x-ms-retry-after-ms"
-_ACTIVITY_ID: Final = "x-ms-activity-id"
 _ETAG: Final = "etag"
-_DATE: Final = "date"
+_SESSION: Final = "x-ms-session-token"
+_CONTAINER_RID: Final = "x-ms-cosmos-intended-collection-rid"
 
-_NOT_FOUND: Final = 404
-_NO_SUCH_ITEM: Final = frozenset({_NOT_FOUND})
+_NO_SUCH_ITEM: Final = frozenset({404})
 _ITEM_EXISTS: Final = frozenset({409})
-_NO_SUCH_VERSION: Final = frozenset({_NOT_FOUND, 412})
-_TOO_MANY_REQUESTS: Final = 429
-_INSUFFICIENT_STORAGE: Final = 507
+_NO_SUCH_VERSION: Final = frozenset({404, 412})
+_DELETED: Final = 204
 _UNAUTHORIZED: Final = 401
-_ACCESS_DENIED: Final = frozenset({_UNAUTHORIZED, 403})
-_NOT_APPLIED: Final = frozenset({410, 449})
-_OUTCOME_UNKNOWN: Final = frozenset({408, 500, 502, 503, 504})
-_OWNER_MISSING: Final = 1003
-_SESSION_NOT_AVAILABLE: Final = 1002
+_FORBIDDEN: Final = 403
+_REQUEST_TIMEOUT: Final = 408
+_SERVER_ERROR: Final = 500
+_REPEATED: Final = frozenset({(404, 1002), (410, 1002)})
 
 _MAX_TRIES: Final = 6
-_REPEATED_BY_THE_CLIENT: Final = frozenset({404, 408, 500, 502, 503, 504})
 _MAX_TRIES_OF_REPEATED: Final = 3
-"""The client sends these twice, in queries four times, whatever its options say: three of our tries are up to twelve
-requests."""
+"""The client sends what `_is_repeated_by_the_client` knows twice, in queries four times, whatever its options say:
+three of our tries are up to twelve requests."""
 _FIRST_DELAY: Final = 0.1
 _MAX_DELAY: Final = 5.0
-"""Seconds; the wait before try n is drawn evenly from 0 to ``min(_MAX_DELAY, _FIRST_DELAY * 2**n)``, so that many
-throttled writers do not come back together."""
+"""Seconds; behind what the service asks for, the wait after failed try n is drawn evenly from 0 to
+``min(_MAX_DELAY, _FIRST_DELAY * 2**(n - 1))``, so that many throttled writers do not come back together."""
 
 
 @dataclass(slots=True)
 class Meter:
-    """What one operation has cost so far.
+    """What one operation may cost, and has cost so far.
 
     Attributes:
+        deadline: Loop time after which no further try is begun; None for none.
         request_charge: Request units (RU), failed requests included.
         requests: Answers from the service; a query page is one.
-        unknown_outcomes: Tries after which nobody can say whether the service has done what was asked.
+        unknown_outcomes: Answers, and tries without one (cancelled ones too), after which nobody can say whether the
+            service has done what was asked.
     """
 
+    deadline: float | None = None
     request_charge: float = 0.0
     requests: int = 0
     unknown_outcomes: int = 0
 
-    def add(self, headers: Mapping[str, str], _body: object = None) -> None:
-        """Count one answer; this is the shape of the client's ``response_hook``."""
-        self.request_charge += _number(headers.get(_CHARGE)) or 0.0
+    def answered(self, status: int, headers: Mapping[str, str]) -> None:
+        """Count one answer."""
+        self.request_charge += number(headers.get(_CHARGE)) or 0.0
         self.requests += 1
+        self.unknown_outcomes += outcome_unknown(status)
 
 
 class Connection(Protocol):
@@ -103,8 +110,10 @@ class Connection(Protocol):
     async def replaces(self, refused: ContainerProxy) -> bool:
         """Tell whether `container` gives another one now than this, whose key the service does not accept (401).
 
+        The other one is in the same session: what was read or written before is seen by what it reads.
+
         Raises:
-            CosmosStateError: Closed.
+            CosmosStateError: Closed, or the other one cannot be reached or is not allowed in either.
         """
         ...
 
@@ -116,6 +125,15 @@ class Gateway:
         """Keep the connection; nothing is sent before the first operation."""
         self._connection = connection
 
+    async def is_sequential(self) -> bool:
+        """Return whether a query sees every write that was done before it: by session consistency, in one region.
+
+        Raises:
+            CosmosStateError: The container cannot be reached.
+        """
+        connection = (await self._connection.container()).client_connection
+        return connection.session is not None and not connection.UseMultipleWriteLocations
+
     async def read(self, key: list[str], item_id: str, meter: Meter) -> Item | None:
         """Return the item, or None when there is none. One request.
 
@@ -124,7 +142,7 @@ class Gateway:
         """
 
         async def send(container: ContainerProxy) -> Item:
-            item = await container.read_item(item_id, partition_key=key, response_hook=meter.add)
+            item = await container.read_item(item_id, partition_key=key, raw_response_hook=_Listener(container, meter))
             if item.get("id") != item_id:
                 raise DecodeError("the answer to a read is not the item")
             return item
@@ -139,8 +157,8 @@ class Gateway:
         """
 
         async def send(container: ContainerProxy) -> bool:
-            await container.create_item(item, no_response=True, response_hook=_acknowledged(meter))
-            return True
+            hook = _Listener(container, meter)
+            return _acknowledged(await container.create_item(item, no_response=True, raw_response_hook=hook))
 
         return await self._unless(_ITEM_EXISTS, send, meter) is not None
 
@@ -152,15 +170,16 @@ class Gateway:
         """
 
         async def send(container: ContainerProxy) -> bool:
-            await container.replace_item(
-                item["id"],
-                item,
-                etag=etag,
-                match_condition=MatchConditions.IfNotModified,
-                no_response=True,
-                response_hook=_acknowledged(meter),
+            return _acknowledged(
+                await container.replace_item(
+                    item["id"],
+                    item,
+                    etag=etag,
+                    match_condition=MatchConditions.IfNotModified,
+                    no_response=True,
+                    raw_response_hook=_Listener(container, meter),
+                )
             )
-            return True
 
         return await self._unless(_NO_SUCH_VERSION, send, meter) is not None
 
@@ -174,17 +193,64 @@ class Gateway:
         """
 
         async def send(container: ContainerProxy) -> bool:
-            await container.delete_item(item_id, partition_key=key, response_hook=meter.add)
+            listener = _Listener(container, meter)
+            await container.delete_item(item_id, partition_key=key, raw_response_hook=listener)
+            if listener.status != _DELETED:
+                raise DecodeError("the answer to a delete is not that it was done")
             return True
 
         unknown_before = meter.unknown_outcomes
         deleted = await self._unless(_NO_SUCH_ITEM, send, meter) is not None
         return deleted or meter.unknown_outcomes > unknown_before
 
+    async def batch(self, key: list[str], steps: Sequence[Step], meter: Meter) -> Refusal | None:
+        """Do all steps on items of one logical partition, or none of them. One request.
+
+        A refusal after a try whose answer was lost may be of this batch's own work: `Meter.unknown_outcomes` has grown
+        then, and the truth is to be read.
+
+        Args:
+            key: The full partition key.
+            steps: At most 100 and 2 MiB.
+            meter: Counts what it costs.
+
+        Returns:
+            Why nothing was done, None when everything was.
+
+        Raises:
+            ServiceError: As for `create`, of all steps together.
+        """
+
+        async def send(container: ContainerProxy) -> Refusal | None:
+            try:
+                results = await container.execute_item_batch(
+                    [operation(step) for step in steps], key, raw_response_hook=_Listener(container, meter)
+                )
+            except CosmosBatchOperationError as error:
+                return refusal(error, len(steps))
+            if len(results) != len(steps):
+                raise DecodeError("the answer to a batch is not one result a step")
+            return None
+
+        return await self._send(send, meter)
+
     async def query(
-        self, text: str, parameters: list[dict[str, object]], key: list[str], meter: Meter
+        self,
+        text: str,
+        parameters: list[dict[str, object]],
+        key: list[str],
+        meter: Meter,
+        *,
+        page_size: int | None = None,
     ) -> AsyncIterator[Item]:
         """Yield what a query finds under a full key or a key prefix. One request a page.
+
+        Args:
+            text: The query.
+            parameters: Its parameters, each with name and value.
+            key: The full partition key or its beginning.
+            meter: Counts what it costs.
+            page_size: Items in a page at most; the service's choice when it is None.
 
         Raises:
             ServiceError: As for `read`.
@@ -194,7 +260,12 @@ class Gateway:
 
             async def send(container: ContainerProxy, start: str | None = token) -> tuple[list[Item], str | None]:
                 found = container.query_items(
-                    query=text, parameters=parameters, partition_key=key, response_hook=meter.add
+                    query=text,
+                    parameters=parameters,
+                    partition_key=key,
+                    max_item_count=page_size,
+                    response_hook=_check_page,
+                    raw_response_hook=_Listener(container, meter),
                 )
                 pages = found.by_page(start)
                 async for page in pages:
@@ -208,12 +279,7 @@ class Gateway:
             if token is None:
                 return
 
-    async def _unless(
-        self,
-        expected: frozenset[int],
-        send: Callable[[ContainerProxy], Awaitable[_Result]],
-        meter: Meter,
-    ) -> _Result | None:
+    async def _unless(self, expected: frozenset[int], send: _Send[_Result], meter: Meter) -> _Result | None:
         """Send; None when the service answers with one of these statuses about the item itself."""
         try:
             return await self._send(send, meter)
@@ -222,135 +288,108 @@ class Gateway:
                 return None
             raise
 
-    async def _send(self, send: Callable[[ContainerProxy], Awaitable[_Result]], meter: Meter) -> _Result:
+    async def _send(self, send: _Send[_Result], meter: Meter) -> _Result:
+        unknown_at_first = meter.unknown_outcomes
+        try:
+            return await self._repeat(send, meter)
+        except ServiceError as error:
+            # An earlier try may have been done, whatever the last one says, or opening the other key's client.
+            error.outcome_unknown = meter.unknown_outcomes > unknown_at_first
+            raise
+
+    async def _repeat(self, send: _Send[_Result], meter: Meter) -> _Result:
         tries = 0
         while True:
             container = await self._connection.container()
+            unknown_before = meter.unknown_outcomes
             try:
-                with translated(meter, self._connection.access):
+                with translated(self._connection.access):
                     return await send(container)
+            except asyncio.CancelledError:
+                # Once sent it may be done, whether or not somebody waits for the answer.
+                meter.unknown_outcomes += 1
+                raise
             except ServiceError as error:
                 if error.status_code == _UNAUTHORIZED and await self._connection.replaces(container):
                     continue
                 tries += 1
-                meter.unknown_outcomes += error.outcome_unknown
-                if not error.retryable or tries >= _max_tries(error):
+                # Once a try: an answer was counted when it came.
+                meter.unknown_outcomes = max(meter.unknown_outcomes, unknown_before + error.outcome_unknown)
+                delay = _delay(tries, error)
+                if not error.retryable or tries >= _max_tries(error) or _is_late(meter, delay):
                     raise
-                delay = max(_jitter(tries), error.retry_after or 0.0)
             await asyncio.sleep(delay)
 
 
-@contextmanager
-def translated(meter: Meter | None = None, access: Access | None = None) -> Generator[None]:
-    """Turn whatever the client raises into our errors, the cause kept.
+@dataclass(slots=True)
+class _Listener:
+    """What azure-core calls with each answer (``raw_response_hook``), also with those the client repeats by itself.
 
-    Beside its own errors the client lets others through: KeyError where a session token was cleared twice, ValueError
-    once its transport is closed, TypeError and more on answers that are not the service's.
+    The session is kept here because the client does not keep the token of a batch, and because it files tokens under no
+    container as long as it has only written to it: the first read then makes it forget them all.
+
+    Attributes:
+        container: Who is asked.
+        meter: Counts the answers.
+        status: The last answer's status, 0 before any.
+    """
+
+    container: ContainerProxy
+    meter: Meter
+    status: int = 0
+
+    def __call__(self, response: Any) -> None:
+        """Count an answer and keep its session token."""
+        answer = response.http_response
+        self.status = answer.status_code
+        self.meter.answered(answer.status_code, answer.headers)
+        client = cast("Any", self.container.client_connection)
+        if client.session is not None and _SESSION in answer.headers:
+            # Of an item's link the client reads the rid of its container, which is what it asked for.
+            link = f"dbs/_/colls/{response.http_request.headers[_CONTAINER_RID]}/docs/_"
+            client.session.update_session(client, {"_self": link}, answer.headers)
+
+
+def _acknowledged(written: CosmosDict) -> bool:
+    """Take only the service's word for a write: every version has an ETag.
 
     Raises:
-        CosmosStateError: Instead of any other exception.
+        DecodeError: There is none.
     """
-    try:
-        yield
-    except CosmosStateError:
-        raise
-    except CosmosHttpResponseError as error:
-        if meter is not None:
-            meter.add(_headers(error))
-        raise _denied(error, access) if error.status_code in _ACCESS_DENIED else _answer(error) from error
-    except ClientAuthenticationError as error:
-        raise AccessDeniedError(
-            f"the credential gave no token ({type(error).__name__})", remedy=NOTHING_TO_SEND
-        ) from error
-    except Exception as error:
-        raise ServiceUnavailableError(
-            f"the service could not be reached, or its answer not be understood ({type(error).__name__}); is "
-            "COSMOS_WORKFLOW_STATE_ENDPOINT right?",
-            outcome_unknown=True,
-        ) from error
+    if _ETAG not in written.get_response_headers():
+        raise DecodeError("the answer to a write has no ETag")
+    return True
 
 
-def _acknowledged(meter: Meter) -> Callable[[Mapping[str, str], object], None]:
-    """Return a ``response_hook`` that takes only the service's word for a write: every version has an ETag."""
+def _check_page(_headers: Mapping[str, str], body: object) -> None:
+    """Refuse what is no page of items; the client takes some of it for an empty one.
 
-    def hook(headers: Mapping[str, str], _body: object) -> None:
-        meter.add(headers)
-        if _ETAG not in headers:
-            raise DecodeError("the answer to a write has no ETag")
-
-    return hook
-
-
-def _answer(error: CosmosHttpResponseError) -> CosmosStateError:
-    status, sub_status = error.status_code, cast("int | None", cast("Any", error).sub_status)
-    headers = _headers(error)
-    if status == _NOT_FOUND and sub_status == _OWNER_MISSING:
-        return ProvisioningError("the database or container does not exist")
-    kind, message = _kind(status, sub_status)
-    retry_after = _number(headers.get(_RETRY_AFTER_MS))
-    return kind(
-        f"{message} (status {status}, sub-status {sub_status})",
-        status_code=status,
-        sub_status=sub_status,
-        activity_id=headers.get(_ACTIVITY_ID),
-        retry_after=None if retry_after is None else retry_after / 1000,
-        outcome_unknown=status in _OUTCOME_UNKNOWN,
-    )
-
-
-def _denied(error: CosmosHttpResponseError, access: Access | None) -> AccessDeniedError:
-    status, sub_status = cast("int", error.status_code), cast("int | None", cast("Any", error).sub_status)
-    headers = _headers(error)
-    refusal = Refusal(status, sub_status, str(cast("Any", error).http_error_message), _ahead(headers.get(_DATE)))
-    remedy = Remedy("") if access is None else remedy_for(refusal, access)
-    return AccessDeniedError(
-        f"the service did not accept the key or identity, or it lacks the right (status {status}, sub-status "
-        f"{sub_status})",
-        remedy=remedy.text,
-        missing_actions=remedy.missing_actions,
-        status_code=status,
-        sub_status=sub_status,
-        activity_id=headers.get(_ACTIVITY_ID),
-    )
-
-
-def _ahead(date: str | None) -> float | None:
-    """Return the seconds that this machine's clock is ahead of a ``Date`` header."""
-    try:
-        return None if date is None else time.time() - parsedate_to_datetime(date).timestamp()
-    except (ValueError, OverflowError):
-        return None
-
-
-def _headers(error: CosmosHttpResponseError) -> Mapping[str, str]:
-    return cast("Mapping[str, str] | None", cast("Any", error).headers) or {}
-
-
-def _kind(status: int | None, sub_status: int | None) -> tuple[type[ServiceError], str]:
-    if status == _INSUFFICIENT_STORAGE:
-        return (
-            ServiceError,
-            "the state file of the embedded engine cannot be used, for example because the disk is full",
-        )
-    if status == _TOO_MANY_REQUESTS:
-        return ThrottledError, "the service is throttling: more request units are asked for than provisioned"
-    session_lag = status == _NOT_FOUND and sub_status == _SESSION_NOT_AVAILABLE
-    if session_lag or status in _NOT_APPLIED or status in _OUTCOME_UNKNOWN:
-        return ServiceUnavailableError, "the service could not complete the request"
-    return ServiceError, "the service refused the request"
+    Raises:
+        DecodeError: It is none.
+    """
+    page = cast("dict[str, object]", body if isinstance(body, dict) else {})
+    documents = page.get("Documents")
+    if not isinstance(documents, list) or not all(isinstance(one, dict) for one in cast("list[object]", documents)):
+        raise DecodeError("the answer to a query is no page of items")
 
 
 def _max_tries(error: ServiceError) -> int:
-    return _MAX_TRIES_OF_REPEATED if error.status_code in _REPEATED_BY_THE_CLIENT else _MAX_TRIES
+    if error.status_code == _FORBIDDEN:
+        # While writes move to another region the client itself asks for two minutes, once a second.
+        return 1
+    return _MAX_TRIES_OF_REPEATED if _is_repeated_by_the_client(error) else _MAX_TRIES
 
 
-def _jitter(tries: int) -> float:
-    """Return the seconds to wait after this many failed tries."""
-    return random.uniform(0, min(_MAX_DELAY, _FIRST_DELAY * 2 ** (tries - 1)))  # noqa: S311 - jitter, not a secret
+def _is_repeated_by_the_client(error: ServiceError) -> bool:
+    status = error.status_code or 0
+    return status >= _SERVER_ERROR or (status, error.sub_status) in _REPEATED or status == _REQUEST_TIMEOUT
 
 
-def _number(text: str | None) -> float | None:
-    try:
-        return None if text is None else float(text)
-    except ValueError:
-        return None
+def _delay(tries: int, error: ServiceError) -> float:
+    """Return the seconds to wait after this many failed tries: what the service asks for, and some at random."""
+    jitter = random.uniform(0, min(_MAX_DELAY, _FIRST_DELAY * 2 ** (tries - 1)))  # noqa: S311 - jitter, not a secret
+    return (error.retry_after or 0.0) + jitter
+
+
+def _is_late(meter: Meter, delay: float) -> bool:
+    return meter.deadline is not None and asyncio.get_running_loop().time() + delay >= meter.deadline

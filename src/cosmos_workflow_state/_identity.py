@@ -124,6 +124,26 @@ def checkpoint_item_id(scope: Scope, checkpoint_id: str) -> str:
     return f"cp:{encoded_scope}:{encode_component(checkpoint_id, _MAX_CHECKPOINT_ID_BYTES)}"
 
 
+def keyframe_item_id(keyframe_id: str) -> str:
+    """Return the id of the item of a keyframe."""
+    return f"kf:{keyframe_id}"
+
+
+def keyframe_guard_id(keyframe_id: str) -> str:
+    """Return the id of the guard of a keyframe: while it is there, new checkpoints may refer to the keyframe."""
+    return f"kg:{keyframe_id}"
+
+
+def part_item_id(write_id: str, number: int) -> str:
+    """Return the id of one part of an upload."""
+    return f"pt:{write_id}:{number:04d}"
+
+
+def upload_guard_id(write_id: str) -> str:
+    """Return the id of the guard of an upload: while it is there, the upload may still be committed."""
+    return f"pg:{write_id}"
+
+
 def encode_component(text: str, max_bytes: int) -> str:
     """Encode one part of an item id, injectively and without the separator ``:``.
 

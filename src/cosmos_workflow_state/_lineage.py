@@ -1,4 +1,4 @@
-"""What this process has seen of checkpoints: where an id lives and when it was. Bounded; only ever a hint.
+"""What this process has seen and done: where an id lives and when it was, what was swept. Bounded; only ever a hint.
 
 It saves `load` a query (the workflow of an id is known) and keeps a child after its parent on a node whose clock is
 behind. Forgetting costs a request or falls back to the timestamp, never a wrong answer: each key is a whole identity.
@@ -6,6 +6,7 @@ behind. Forgetting costs a request or falls back to the timestamp, never a wrong
 
 from __future__ import annotations
 
+import time
 from collections import OrderedDict
 from typing import Final, TypeVar
 
@@ -16,6 +17,7 @@ _Key = TypeVar("_Key")
 _Value = TypeVar("_Value")
 
 _REMEMBERED: Final = 20_000
+_SECONDS_BETWEEN_SWEEPS: Final = 3600.0
 _SEVERAL: Final = ""  # no workflow name is empty
 
 
@@ -46,6 +48,23 @@ class LineageMemory:
     def workflow_of(self, tenant: TenantId, scope: Scope, checkpoint_id: str) -> str | None:
         """Return the workflow of an id, None when this process has seen it in none or in several."""
         return self._workflows.get((tenant, scope, checkpoint_id)) or None
+
+
+class SweepSchedule:
+    """Which logical partitions this process has swept in the last hour."""
+
+    def __init__(self) -> None:
+        """Start with none."""
+        self._swept: OrderedDict[tuple[TenantId, str], float] = OrderedDict()
+
+    def take(self, tenant: TenantId, workflow_name: str) -> bool:
+        """Return whether a logical partition is due; then it is not again for an hour."""
+        now, partition = time.monotonic(), (tenant, workflow_name)
+        last = self._swept.get(partition)
+        if last is not None and now < last + _SECONDS_BETWEEN_SWEEPS:
+            return False
+        _put(self._swept, partition, now)
+        return True
 
 
 def _put(memory: OrderedDict[_Key, _Value], key: _Key, value: _Value) -> None:

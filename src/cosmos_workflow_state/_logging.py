@@ -24,23 +24,39 @@ REDACTED: Final = "[redacted]"
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """The two events an operation can end with, exactly one of which is emitted."""
+    """The two events an operation can end with, exactly one of which is emitted.
+
+    Attributes:
+        done: The event of one that ended well.
+        failed: The event of one that did not.
+        writes: Whether one that is given up may have changed what is stored.
+    """
 
     done: str
     failed: str
+    writes: bool = False
 
 
-CHECKPOINT_SAVE: Final = Operation("checkpoint.saved", "checkpoint.save_failed")
+CHECKPOINT_SAVE: Final = Operation("checkpoint.saved", "checkpoint.save_failed", writes=True)
 CHECKPOINT_LOAD: Final = Operation("checkpoint.loaded", "checkpoint.load_failed")
 CHECKPOINT_LIST: Final = Operation("checkpoint.listed", "checkpoint.list_failed")
-CHECKPOINT_DELETE: Final = Operation("checkpoint.deleted", "checkpoint.delete_failed")
+CHECKPOINT_DELETE: Final = Operation("checkpoint.deleted", "checkpoint.delete_failed", writes=True)
 CHECKPOINT_READ_LATEST: Final = Operation("checkpoint.latest_read", "checkpoint.latest_read_failed")
 CHECKPOINT_LIST_IDS: Final = Operation("checkpoint.ids_listed", "checkpoint.ids_list_failed")
+CHECKPOINT_ITERATE: Final = Operation("checkpoint.iterated", "checkpoint.iterate_failed")
+CHECKPOINT_LIST_HEADERS: Final = Operation("checkpoint.headers_listed", "checkpoint.headers_list_failed")
+CHECKPOINT_LIST_CHILDREN: Final = Operation("checkpoint.children_listed", "checkpoint.children_list_failed")
+CHECKPOINT_READ_LINEAGE: Final = Operation("checkpoint.lineage_read", "checkpoint.lineage_read_failed")
+WORKFLOW_LIST: Final = Operation("workflow.listed", "workflow.list_failed")
+SWEEP: Final = Operation("partition.swept", "partition.sweep_failed", writes=True)
+ERASE: Final = Operation("scope.erased", "scope.erase_failed", writes=True)
 FACTORY_OPEN: Final = Operation("factory.opened", "factory.open_failed")
 FACTORY_CLOSE: Final = Operation("factory.closed", "factory.close_failed")
 
-CREDENTIAL_KEY_ROTATED: Final = "credential.key_rotated"
+CHECKPOINT_LARGE: Final = "checkpoint.large"
 CHECKPOINT_UNDECODABLE: Final = "checkpoint.undecodable"
+CREDENTIAL_KEY_ROTATED: Final = "credential.key_rotated"
+HOOK_FAILED: Final = "hook.failed"
 ISOLATION_VIOLATED: Final = "isolation.violated"
 WORKFLOW_UNSTABLE_NAME: Final = "workflow.unstable_name"
 
@@ -52,19 +68,38 @@ _SECRET_WORDS: Final = frozenset(
 class OperationFields:
     """Fields that an operation learns while it runs, such as its request charge (RU) and sizes (bytes)."""
 
-    __slots__ = ("_values",)
+    __slots__ = ("_elsewhere", "_paused_since", "_started", "_values")
 
     def __init__(self, values: Mapping[str, Scalar]) -> None:
         """Start with what is known before."""
         self._values: dict[str, Scalar] = dict(values)
+        self._started = time.perf_counter()
+        self._elsewhere = 0.0
+        self._paused_since: float | None = None
 
     def add(self, **fields: Scalar) -> None:
         """Add fields to the event; a later value replaces an earlier one."""
         self._values.update(fields)
 
-    def redacted(self) -> dict[str, Scalar]:
-        """Return the fields as they may be logged."""
-        return redacted(self._values)
+    @contextlib.contextmanager
+    def paused(self) -> Generator[None]:
+        """Leave what the caller does between two steps of an iteration out of the duration.
+
+        An iteration that is closed there has done what was asked of it, so that is no failure.
+        """
+        self._paused_since = time.perf_counter()
+        yield
+        self._elsewhere += time.perf_counter() - self._paused_since
+        self._paused_since = None
+
+    def is_over(self, error: BaseException) -> bool:
+        """Return whether an error only says that nobody wants the rest of an iteration."""
+        return isinstance(error, GeneratorExit) and self._paused_since is not None
+
+    def finished(self) -> dict[str, Scalar]:
+        """Return the fields as they may be logged, with ``duration_ms``."""
+        seconds = (self._paused_since or time.perf_counter()) - self._started - self._elsewhere
+        return {"duration_ms": round(seconds * 1000, 3), **redacted(self._values)}
 
 
 def get_logger() -> FilteringBoundLogger:
@@ -109,25 +144,23 @@ def operation(logger: FilteringBoundLogger, names: Operation, **fields: Scalar) 
     exception always leaves unchanged, even when logging it fails.
     """
     collected = OperationFields(fields)
-    started = time.perf_counter()
     try:
         yield collected
     except BaseException as error:
-        _log_failure(logger, names, collected, started, error)
+        if collected.is_over(error):
+            emit(logger.info, names.done, **collected.finished())
+        else:
+            _log_failure(logger, names, collected, error)
         raise
-    emit(logger.info, names.done, duration_ms=_milliseconds_since(started), **collected.redacted())
+    emit(logger.info, names.done, **collected.finished())
 
 
 def _log_failure(
-    logger: FilteringBoundLogger,
-    names: Operation,
-    collected: OperationFields,
-    started: float,
-    error: BaseException,
+    logger: FilteringBoundLogger, names: Operation, collected: OperationFields, error: BaseException
 ) -> None:
     log = logger.warning if isinstance(error, asyncio.CancelledError) else logger.error
-    collected.add(error_type=type(error).__name__, duration_ms=_milliseconds_since(started), **_status(error))
-    emit(log, names.failed, **collected.redacted())
+    collected.add(error_type=type(error).__name__, **_status(error))
+    emit(log, names.failed, **collected.finished())
 
 
 def _status(error: BaseException) -> dict[str, int]:
@@ -141,10 +174,6 @@ def _loggable(name: str, value: object) -> Scalar:
     if isinstance(value, str) and _SECRET_WORDS.isdisjoint(name.lower().split("_")):
         return value
     return REDACTED
-
-
-def _milliseconds_since(started: float) -> float:
-    return round((time.perf_counter() - started) * 1000, 3)
 
 
 def _drop(_logger: WrappedLogger, _method: str, _event: EventDict) -> NoReturn:

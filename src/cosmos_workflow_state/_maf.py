@@ -148,13 +148,13 @@ def header_of(checkpoint: WorkflowCheckpoint, key: CheckpointKey) -> CheckpointH
     parent = checkpoint.previous_checkpoint_id
     pending = checkpoint.pending_request_info_events
     _expect("pending_request_info_events", pending, dict)
+    _expect_text("graph_signature_hash", checkpoint.graph_signature_hash)
+    _expect_text("version", checkpoint.version)
     return CheckpointHeader(
         key=key,
         previous_checkpoint_id=None if parent is None else _expect_text("previous_checkpoint_id", parent),
         timestamp=_expect_text("timestamp", checkpoint.timestamp),
         iteration_count=_expect_exact_number("iteration_count", checkpoint.iteration_count),
-        graph_signature_hash=_expect_text("graph_signature_hash", checkpoint.graph_signature_hash),
-        version=_expect_text("version", checkpoint.version),
         pending_request_ids=tuple(_expect_text("a request id", str(request_id)) for request_id in pending),
     )
 

@@ -15,8 +15,8 @@ from azure.cosmos.exceptions import CosmosResourceExistsError, CosmosResourceNot
 
 from ._definitions import CHECKPOINTS, NOTHING_EXPIRES_BY_ITSELF, ContainerDefinition
 from ._drift import Difference, differences
-from ._gateway import translated
 from ._remedies import Access
+from ._service_errors import translated
 from ._throughput import Throughput
 from .errors import ProvisioningError
 

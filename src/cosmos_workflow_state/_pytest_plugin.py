@@ -1,4 +1,4 @@
-"""Fixtures for the test suites of applications; pytest finds them when this package is installed.
+"""Fixtures for the test suites of applications, and the mark of the conformance kit; pytest finds both by itself.
 
 Owns the fixtures. Imports only pytest: it is loaded at the start of every run, needed or not.
 """
@@ -14,6 +14,16 @@ import pytest
 if TYPE_CHECKING:
     from cosmos_workflow_state import CosmosStateFactory
     from cosmos_workflow_state.emulator import CosmosEmulator
+
+# Its asserts are the tests of who subclasses it: pytest has to know before it is imported that it may explain them.
+pytest.register_assert_rewrite("cosmos_workflow_state.testing")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Register the mark of the conformance kit."""
+    config.addinivalue_line(
+        "markers", "checkpoint_contract(capability, also): a test of cosmos_workflow_state.testing, and its subject"
+    )
 
 
 @pytest.fixture(scope="session")

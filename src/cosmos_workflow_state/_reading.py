@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Mapping
-from typing import Any
+from typing import Any, Final
 
 from agent_framework import WorkflowCheckpoint
 
 from . import _queries
-from ._codec import decode_payload
-from ._documents import belongs_to, read_checkpoint
+from ._documents import read_checkpoint
 from ._gateway import Item, Meter
 from ._identity import checkpoint_item_id, full_key, possible_checkpoint_id, tenant_prefix
-from ._logging import CHECKPOINT_UNDECODABLE, ISOLATION_VIOLATED, emit
-from ._maf import FORMAT, deserialize
+from ._keyframes import Base
+from ._maf import deserialize
 from ._ordering import time_of
-from ._records import EncodedPayload, StoredCheckpoint, UnreadableError
-from ._threads import off_loop
+from ._payloads import fetch
+from ._records import StoredCheckpoint, UnreadableError
+from ._uploads import MissingItemError
 from ._view import CheckpointView
 from .errors import (
     AmbiguousCheckpointError,
@@ -24,6 +25,9 @@ from .errors import (
     CheckpointNotRestorableError,
     CheckpointTooLargeError,
 )
+
+_DELAYS: Final = (0.0, 0.1, 0.3, 0.9)
+"""Seconds before an item is read again whose keyframe or part was not there."""
 
 
 async def find(view: CheckpointView, checkpoint_id: str, meter: Meter, *, hinted: bool) -> Item | None:
@@ -48,7 +52,7 @@ async def find(view: CheckpointView, checkpoint_id: str, meter: Meter, *, hinted
     workflow_name = view.workflow_name or hint
     if workflow_name is not None:
         item = await view.backend.gateway.read(full_key(view.tenant, workflow_name), item_id, meter)
-        if item is not None and owns(view, item, possible):
+        if item is not None and view.owns(item, possible):
             return item
     # What was seen in a workflow may have moved to another; a view narrowed to one cannot see that.
     return None if view.workflow_name else await _find_in_tenant(view, item_id, possible, meter)
@@ -63,17 +67,8 @@ async def in_order(view: CheckpointView, query: str, workflow_name: str, meter: 
     name = view.accept_workflow(workflow_name)
     parameters = _queries.in_scope(view.tenant, name, view.scope)
     async for item in view.backend.gateway.query(query, parameters, full_key(view.tenant, name), meter):
-        if owns(view, item):
+        if view.owns(item):
             yield item
-
-
-def owns(view: CheckpointView, item: Item, checkpoint_id: str | None = None) -> bool:
-    """Check an item that was read: another's is an event for whoever watches, and reads as not there."""
-    expected = checkpoint_id is None or item.get("checkpoint_id") == checkpoint_id
-    if expected and belongs_to(item, view.tenant, view.scope):
-        return True
-    emit(view.backend.logger.error, ISOLATION_VIOLATED, tenant_id=view.tenant.value, scope=view.scope.value)
-    return False
 
 
 def parse(view: CheckpointView, item: Item) -> StoredCheckpoint:
@@ -88,54 +83,69 @@ def parse(view: CheckpointView, item: Item) -> StoredCheckpoint:
     return stored
 
 
-async def restore(view: CheckpointView, stored: StoredCheckpoint) -> WorkflowCheckpoint:
-    """Rebuild a checkpoint from its payload alone, checked against its header.
+async def restore(view: CheckpointView, stored: StoredCheckpoint, meter: Meter) -> WorkflowCheckpoint | None:
+    """Rebuild a checkpoint from its payload alone, checked against its header; None when it was deleted meanwhile.
 
     Raises:
         CheckpointCorruptError: The payload cannot be read, or is another's.
         CheckpointNotRestorableError: It holds a type that is not allowed here.
         CheckpointTooLargeError: It is over this process's ``max_payload_bytes``.
+        ServiceError: The service refused, throttled or could not be reached.
     """
-    key, payload = stored.header.key, stored.payload
-    view.check_size(payload.size, view.backend.max_payload_bytes, key)
+    key = stored.header.key
+    fetched = await fetch_current(view, stored, meter)
+    if fetched is None:
+        return None
+    raw, base, sort_key = fetched
     with view.about(key.workflow_name, key.checkpoint_id):
-        raw = await off_loop(payload.size, lambda: _undo(payload))
         checkpoint = deserialize(raw, key, view.backend.policy)
-        view.backend.lineage.remember(key, time_of(stored.sort_key))
+        view.backend.lineage.remember(key, time_of(sort_key))
+    if base is not None:
+        view.backend.keyframes.remember(key, base)
     return checkpoint
 
 
-async def check_payload(view: CheckpointView, stored: StoredCheckpoint) -> None:
-    """Check that what is stored is what its digest says.
+async def fetch_current(
+    view: CheckpointView, stored: StoredCheckpoint, meter: Meter
+) -> tuple[bytes, Base | None, str] | None:
+    """Return a checkpoint's payload, what its children may be stored against and its sort key; None when it is gone.
+
+    What the item names may have been deleted since the item was read, with it or with the version it was replaced by;
+    or a replica has not seen it yet. So the item is read again before anything is called lost.
 
     Raises:
-        CheckpointCorruptError: It is not.
+        CheckpointCorruptError: The payload cannot be read, or is not there although the item is.
+        CheckpointTooLargeError: It is over this process's ``max_payload_bytes``.
+        ServiceError: The service refused, throttled or could not be reached.
     """
-    key, payload = stored.header.key, stored.payload
-    with view.about(key.workflow_name, key.checkpoint_id):
-        await off_loop(payload.size, lambda: _undo(payload))
+    key = stored.header.key
+    for delay in _DELAYS:
+        try:
+            return *await fetch(view, stored, meter), stored.sort_key
+        except MissingItemError:
+            await asyncio.sleep(delay)
+        item_id = checkpoint_item_id(key.scope, key.checkpoint_id)
+        item = await view.backend.gateway.read(full_key(key.tenant, key.workflow_name), item_id, meter)
+        if item is None or not view.owns(item, key.checkpoint_id):
+            return None
+        stored = parse(view, item)
+    raise CheckpointCorruptError(
+        "the checkpoint names a keyframe or part that is not there", **view.which(key.workflow_name, key.checkpoint_id)
+    )
 
 
-async def restore_or_skip(view: CheckpointView, item: Item) -> WorkflowCheckpoint | None:
+async def restore_or_skip(view: CheckpointView, item: Item, meter: Meter) -> WorkflowCheckpoint | None:
     """Rebuild a checkpoint from its item; None, with one warning event, when it cannot be read and may be skipped.
 
     Raises:
         CheckpointError: As `parse` and `restore`, when ``on_undecodable`` is ``raise``.
+        ServiceError: The service refused, throttled or could not be reached.
     """
     try:
-        return await restore(view, parse(view, item))
+        return await restore(view, parse(view, item), meter)
     except (CheckpointCorruptError, CheckpointNotRestorableError, CheckpointTooLargeError) as error:
-        if view.backend.on_undecodable == "raise":
+        if not view.skips(error):
             raise
-        emit(
-            view.backend.logger.warning,
-            CHECKPOINT_UNDECODABLE,
-            tenant_id=error.tenant_id,
-            scope=error.scope,
-            workflow_name=error.workflow_name,
-            checkpoint_id=error.checkpoint_id,
-            error_type=type(error).__name__,
-        )
         return None
 
 
@@ -157,7 +167,7 @@ async def _find_in_tenant(view: CheckpointView, item_id: str, checkpoint_id: str
     items = view.backend.gateway.query(
         _queries.BY_ID, _queries.by_id(view.tenant, item_id), tenant_prefix(view.tenant), meter
     )
-    found = [item async for item in items if owns(view, item, checkpoint_id)]
+    found = [item async for item in items if view.owns(item, checkpoint_id)]
     if len(found) > 1:
         workflows = ", ".join(sorted(repr(item.get("workflow_name")) for item in found))
         raise AmbiguousCheckpointError(
@@ -165,9 +175,3 @@ async def _find_in_tenant(view: CheckpointView, item_id: str, checkpoint_id: str
             **view.which(checkpoint_id=checkpoint_id),
         )
     return found[0] if found else None
-
-
-def _undo(payload: EncodedPayload) -> bytes:
-    if payload.format != FORMAT:
-        raise UnreadableError("the payload has a format that this version does not know")
-    return decode_payload(payload)

@@ -11,6 +11,15 @@ from ._identity import Scope, TenantId
 
 
 @dataclass(frozen=True, slots=True)
+class Place:
+    """Where items live: a logical partition (the tenant and the workflow) and the scope inside it."""
+
+    tenant: TenantId
+    scope: Scope
+    workflow_name: str
+
+
+@dataclass(frozen=True, slots=True)
 class CheckpointKey:
     """Which checkpoint: the tenant, the scope inside it, the workflow and the id."""
 
@@ -18,6 +27,11 @@ class CheckpointKey:
     scope: Scope
     workflow_name: str
     checkpoint_id: str
+
+    @property
+    def place(self) -> Place:
+        """Where it lives."""
+        return Place(self.tenant, self.scope, self.workflow_name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,8 +43,6 @@ class CheckpointHeader:
         previous_checkpoint_id: Its parent in the lineage, None for the first.
         timestamp: ISO 8601, as the framework gave it.
         iteration_count: Superstep; restarts at 0 with each run, so it is no order.
-        graph_signature_hash: The framework's hash of the workflow graph.
-        version: The framework's checkpoint version.
         pending_request_ids: Requests that wait for an answer, all of them.
     """
 
@@ -38,8 +50,6 @@ class CheckpointHeader:
     previous_checkpoint_id: str | None
     timestamp: str
     iteration_count: int
-    graph_signature_hash: str
-    version: str
     pending_request_ids: tuple[str, ...]
 
 
@@ -53,6 +63,8 @@ class EncodedPayload:
         digest: ``algorithm:hex`` of the bytes before the codecs.
         size: Bytes before the codecs.
         data: Bytes after the codecs.
+        keyframe_id: The keyframe it is a difference against, None when it stands alone.
+        spent: Bytes of the differences along its lineage since that keyframe, its own included.
     """
 
     format: str
@@ -60,6 +72,42 @@ class EncodedPayload:
     digest: str
     size: int
     data: bytes
+    keyframe_id: str | None = None
+    spent: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Keyframe:
+    """A whole payload that later checkpoints of its lineage are stored as a difference against. Immutable.
+
+    Attributes:
+        id: Unique for each one written.
+        size: Bytes before compression.
+        data: The compressed bytes.
+        serves_ttl: Seconds that a checkpoint which refers to it may live, at most; None for any time.
+    """
+
+    id: str
+    size: int
+    data: bytes
+    serves_ttl: int | None
+
+    def serves(self, ttl: int | None) -> bool:
+        """Return whether it outlives a checkpoint that is written now and lives ``ttl`` seconds, None for ever."""
+        return self.serves_ttl is None or (ttl is not None and ttl <= self.serves_ttl)
+
+
+@dataclass(frozen=True, slots=True)
+class Upload:
+    """Bytes that lie in items of their own, because one item would be too large.
+
+    Attributes:
+        write_id: Unique for each upload.
+        parts: How many items.
+    """
+
+    write_id: str
+    parts: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,14 +117,52 @@ class StoredCheckpoint:
     Attributes:
         header: The queryable part.
         sort_key: Its place in the order of its workflow and scope.
-        payload: The encoded state.
+        payload: The encoded state; its ``data`` is empty where it lies in parts.
+        upload: The parts, None when the item holds the data itself.
         etag: The version of the item.
     """
 
     header: CheckpointHeader
     sort_key: str
     payload: EncodedPayload
+    upload: Upload | None
     etag: str
+
+
+@dataclass(frozen=True, slots=True)
+class StoredKeyframe:
+    """A keyframe item as read back.
+
+    Attributes:
+        keyframe: The keyframe; its ``data`` is empty where it lies in parts.
+        upload: The parts, None when the item holds the data itself.
+        digest: ``algorithm:hex`` of the compressed bytes.
+    """
+
+    keyframe: Keyframe
+    upload: Upload | None
+    digest: str
+
+
+@dataclass(frozen=True, slots=True)
+class Auxiliary:
+    """An item that serves checkpoints, without its data: a keyframe, a part, or the guard of either.
+
+    Attributes:
+        item_id: Its id.
+        place: Where it lives.
+        keyframe_id: Which keyframe it is, or guards; ``""`` for the others.
+        write_id: Which upload it is part of, guards, or has its data in; ``""`` for none.
+        parts: How many parts a keyframe's data has; 0 for the others.
+        owner: Id of the item that a part was written for; ``""`` for the others.
+    """
+
+    item_id: str
+    place: Place
+    keyframe_id: str
+    write_id: str
+    parts: int
+    owner: str
 
 
 class UnreadableError(Exception):

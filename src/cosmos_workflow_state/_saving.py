@@ -1,4 +1,4 @@
-"""The way in: a live checkpoint to bytes, to an item, into the container."""
+"""The way in: a live checkpoint to bytes, before the first await, and to its place in the order."""
 
 from __future__ import annotations
 
@@ -7,20 +7,16 @@ from typing import Final
 
 from agent_framework import WorkflowCheckpoint
 
-from ._codec import encode_payload
-from ._documents import MAX_ITEM_BYTES, checkpoint_item, item_bytes
-from ._gateway import Item, Meter
-from ._identity import accept_checkpoint_id, full_key
+from ._committing import Commit, Draft
+from ._gateway import Meter
+from ._identity import accept_checkpoint_id
+from ._keyframes import Base
 from ._logging import WORKFLOW_UNSTABLE_NAME, OperationFields, emit
-from ._maf import FORMAT, header_of, serialize
+from ._maf import header_of, serialize
 from ._ordering import SortKey, hybrid_time, time_of
-from ._reading import check_payload, owns, parse
-from ._records import CheckpointHeader, CheckpointKey
-from ._threads import off_loop
+from ._records import CheckpointHeader
 from ._view import CheckpointView
-from .errors import CheckpointConflictError, CheckpointCorruptError
 
-_MAX_TRIES: Final = 5
 _UNSTABLE_NAME: Final = re.compile(r"WorkflowBuilder-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
@@ -31,14 +27,14 @@ async def save(view: CheckpointView, checkpoint: WorkflowCheckpoint, meter: Mete
         CosmosStateError: As `TenantCheckpointStorage.save` documents.
     """
     header, raw = _serialized(view, checkpoint)
-    sort_key = str(_place(view, header))
-    payload = await off_loop(len(raw), lambda: encode_payload(raw, payload_format=FORMAT))
-    item = checkpoint_item(header, sort_key, payload)
-    stored_bytes = item_bytes(item)
-    event.add(raw_bytes=payload.size, stored_bytes=stored_bytes)
-    view.check_size(stored_bytes, MAX_ITEM_BYTES, header.key)
-    kept = await _write(view, header.key, item, meter)
-    view.backend.lineage.remember(header.key, time_of(kept))
+    draft = Draft(header, raw, str(_place(view, header)))
+    event.add(raw_bytes=len(raw))
+    view.warn_if_large(len(raw), header.key)
+    stored = await Commit(view, draft, meter).run(_base(view, header))
+    event.add(stored_bytes=stored.stored_bytes, new_keyframe=stored.new_keyframe)
+    view.backend.lineage.remember(header.key, time_of(stored.sort_key))
+    if stored.base is not None:
+        view.backend.keyframes.remember(header.key, stored.base)
     _warn_of_unstable_name(view, header.key.workflow_name)
     return header.key.checkpoint_id
 
@@ -64,30 +60,13 @@ def _place(view: CheckpointView, header: CheckpointHeader) -> SortKey:
     return SortKey(view.scope, time, view.backend.clock.next())
 
 
-async def _write(view: CheckpointView, key: CheckpointKey, item: Item, meter: Meter) -> str:
-    """Create the item, or replace what is there if it differs; return the sort key that is in force."""
-    gateway = view.backend.gateway
-    for _ in range(_MAX_TRIES):
-        if await gateway.create(item, meter):
-            return str(item["sort_key"])
-        found = await gateway.read(full_key(key.tenant, key.workflow_name), item["id"], meter)
-        if found is None:
-            continue
-        if not owns(view, found, key.checkpoint_id):
-            raise CheckpointCorruptError(
-                "the item with the id of this checkpoint is another's",
-                **view.which(key.workflow_name, key.checkpoint_id),
-            )
-        there = parse(view, found)
-        if there.payload.digest == item["payload"]["digest"]:
-            await check_payload(view, there)
-            return there.sort_key
-        if await gateway.replace({**item, "sort_key": there.sort_key}, there.etag, meter):
-            return there.sort_key
-    raise CheckpointConflictError(
-        "other writers kept replacing or deleting this checkpoint",
-        **view.which(key.workflow_name, key.checkpoint_id),
-    )
+def _base(view: CheckpointView, header: CheckpointHeader) -> Base | None:
+    """Return what the checkpoint may be stored against: its parent's keyframe, or the last one of its workflow."""
+    name, parent = header.key.workflow_name, header.previous_checkpoint_id
+    keyframes = view.backend.keyframes
+    known = None if parent is None else keyframes.base_of(view.key(name, parent))
+    # Runs do not always know the one before: a workflow that is built anew for each turn starts a lineage of its own.
+    return known or keyframes.last_of(header.key.place)
 
 
 def _warn_of_unstable_name(view: CheckpointView, workflow_name: str) -> None:

@@ -1,31 +1,62 @@
 """What the storages of all tenants share, and one storage's view of it: a tenant, a scope, perhaps a workflow.
 
-The view is where a stage's no becomes the error a caller knows, and where each operation becomes one event.
+The view is where a stage's no becomes the error a caller knows, where each operation becomes one event, and where it
+is given up when it takes too long.
 """
 
 from __future__ import annotations
 
-from collections.abc import Generator
-from contextlib import contextmanager
+import asyncio
+from collections.abc import AsyncGenerator, Callable, Generator
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from typing import Literal
 
 from structlog.typing import FilteringBoundLogger
 
-from ._gateway import Gateway, Meter
+from ._documents import belongs_to
+from ._gateway import Gateway, Item, Meter
 from ._identity import Scope, TenantId, accept_workflow_name
-from ._lineage import LineageMemory
-from ._logging import Operation, OperationFields, Scalar, operation
+from ._keyframes import KeyframeMemory
+from ._lineage import LineageMemory, SweepSchedule
+from ._logging import (
+    CHECKPOINT_LARGE,
+    CHECKPOINT_UNDECODABLE,
+    ISOLATION_VIOLATED,
+    Operation,
+    OperationFields,
+    Scalar,
+    emit,
+    operation,
+)
 from ._maf import RestorePolicy
 from ._ordering import SaveClock
 from ._records import CheckpointKey, RefusedTypesError, UnreadableError
 from .errors import (
     CheckpointCorruptError,
+    CheckpointError,
     CheckpointFields,
     CheckpointNotRestorableError,
     CheckpointTooLargeError,
+    InvalidArgumentError,
     InvalidIdentifierError,
+    OperationTimeoutError,
+    ServiceError,
 )
+from .settings import MAX_TTL
+from .typing import SaveFailedHook
+
+
+def accept_whole_number(name: str, value: object) -> int:
+    """Return an argument that is a whole number of 1 or more.
+
+    Raises:
+        InvalidArgumentError: It is not an int, or out of range.
+    """
+    # A bool is an int to Python: ``limit=True`` is a mistake.
+    if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= MAX_TTL:
+        raise InvalidArgumentError(f"{name} must be None or an int from 1 to {MAX_TTL}")
+    return value
 
 
 @dataclass(slots=True)
@@ -36,9 +67,14 @@ class CheckpointBackend:
         gateway: The container.
         policy: Which types may be restored.
         max_payload_bytes: Bytes of a checkpoint before compression.
-        on_undecodable: What ``list_checkpoints`` does with a checkpoint it cannot read.
+        warn_bytes: Bytes of a checkpoint before compression above which its save is an event.
+        operation_timeout: Seconds that one operation may take, its retries included.
+        on_undecodable: What lists and iterators do with a checkpoint they cannot read.
         logger: Where events go.
-        lineage: What this process has seen.
+        on_save_failed: What the application wants called for each failed save.
+        lineage: What this process has seen of checkpoints.
+        keyframes: What it has seen of keyframes.
+        sweeps: What it has swept.
         clock: Times of saves.
         warned_of_unstable_name: Whether the one warning about an unstable workflow name was given.
     """
@@ -46,9 +82,14 @@ class CheckpointBackend:
     gateway: Gateway
     policy: RestorePolicy
     max_payload_bytes: int
+    warn_bytes: int
+    operation_timeout: float
     on_undecodable: Literal["skip", "raise"]
     logger: FilteringBoundLogger
+    on_save_failed: SaveFailedHook | None = None
     lineage: LineageMemory = field(default_factory=LineageMemory)
+    keyframes: KeyframeMemory = field(default_factory=KeyframeMemory)
+    sweeps: SweepSchedule = field(default_factory=SweepSchedule)
     clock: SaveClock = field(default_factory=SaveClock)
     warned_of_unstable_name: bool = False
 
@@ -62,12 +103,14 @@ class CheckpointView:
         tenant: Whose checkpoints.
         scope: Which scope of the tenant; ``""`` is the unnamed one, not all of them.
         workflow_name: The one workflow it is narrowed to, None when it is not.
+        ttl: Seconds after its save that a checkpoint expires, None for never.
     """
 
     backend: CheckpointBackend
     tenant: TenantId
     scope: Scope
     workflow_name: str | None
+    ttl: int | None
 
     def accept_workflow(self, workflow_name: str) -> str:
         """Return the name unchanged.
@@ -92,6 +135,14 @@ class CheckpointView:
             workflow_name=workflow_name,
             checkpoint_id=checkpoint_id,
         )
+
+    def owns(self, item: Item, checkpoint_id: str | None = None) -> bool:
+        """Check an item that was read: another's is an event for whoever watches, and reads as not there."""
+        expected = checkpoint_id is None or item.get("checkpoint_id") == checkpoint_id
+        if expected and belongs_to(item, self.tenant, self.scope):
+            return True
+        emit(self.backend.logger.error, ISOLATION_VIOLATED, tenant_id=self.tenant.value, scope=self.scope.value)
+        return False
 
     def check_size(self, size: int, limit: int, key: CheckpointKey) -> None:
         """Compare bytes with a limit.
@@ -125,12 +176,75 @@ class CheckpointView:
             error.__context__ = None
             raise CheckpointNotRestorableError(str(error), types=error.types, **which) from None
 
+    def warn_if_large(self, size: int, key: CheckpointKey) -> None:
+        """Emit a warning event about a checkpoint of more than ``warn_bytes`` bytes before compression."""
+        if size > self.backend.warn_bytes:
+            sizes = {"raw_bytes": size, "warn_bytes": self.backend.warn_bytes}
+            self.tell(self.backend.logger.warning, CHECKPOINT_LARGE, key.workflow_name, key.checkpoint_id, **sizes)
+
+    def skips(self, error: CheckpointError) -> bool:
+        """Return whether a checkpoint that cannot be read is left out, as ``on_undecodable`` says, with an event."""
+        if self.backend.on_undecodable == "raise":
+            return False
+        about, kind = (error.workflow_name, error.checkpoint_id), type(error).__name__
+        self.tell(self.backend.logger.warning, CHECKPOINT_UNDECODABLE, *about, error_type=kind)
+        return True
+
+    def tell(
+        self,
+        log: Callable[..., object],
+        event: str,
+        workflow_name: str | None,
+        checkpoint_id: str | None,
+        **fields: Scalar,
+    ) -> None:
+        """Emit an event about a checkpoint in this view; ``log`` is the logger's method for the level."""
+        which = {"workflow_name": workflow_name, "checkpoint_id": checkpoint_id}
+        emit(log, event, tenant_id=self.tenant.value, scope=self.scope.value, **which, **fields)
+
+    @asynccontextmanager
+    async def operation(self, names: Operation, meter: Meter, **fields: Scalar) -> AsyncGenerator[OperationFields]:
+        """Emit the one event of an operation, with what it has cost, and give it up when it takes too long.
+
+        Raises:
+            OperationTimeoutError: As for `bounded`.
+        """
+        with self.measured(names, meter, **fields) as event:
+            async with self.bounded(names, meter):
+                yield event
+
     @contextmanager
-    def operation(self, names: Operation, meter: Meter, **fields: Scalar) -> Generator[OperationFields]:
+    def measured(self, names: Operation, meter: Meter, **fields: Scalar) -> Generator[OperationFields]:
         """Emit the one event of an operation, with what it has cost."""
         known = {"tenant_id": self.tenant.value, "scope": self.scope.value, **fields}
         with operation(self.backend.logger, names, **known) as event:
             try:
                 yield event
+            except ServiceError as error:
+                # A read leaves nothing in doubt, whatever became of its requests.
+                error.outcome_unknown &= names.writes
+                raise
             finally:
                 event.add(request_charge=round(meter.request_charge, 2), requests=meter.requests)
+
+    @asynccontextmanager
+    async def bounded(self, names: Operation, meter: Meter) -> AsyncGenerator[None]:
+        """Give up what takes longer than ``operation_timeout``; who cancels it from outside sees his own cancellation.
+
+        Raises:
+            OperationTimeoutError: The time is over; with ``outcome_unknown`` for an operation that writes.
+        """
+        seconds = self.backend.operation_timeout
+        limit = asyncio.timeout(seconds)
+        try:
+            async with limit:
+                meter.deadline = limit.when()
+                yield
+        except TimeoutError as error:
+            if not limit.expired():
+                raise
+            raise OperationTimeoutError(
+                f"the operation took longer than {seconds:g} seconds (setting operation_timeout)",
+                timeout=seconds,
+                outcome_unknown=names.writes,
+            ) from error

@@ -4,6 +4,7 @@
 
     CosmosStateError                        everything below
     ├── SettingsError                       (also ValueError) a setting is wrong or missing
+    ├── InvalidArgumentError                (also ValueError) a limit, a time or a time to live is refused
     ├── InvalidIdentifierError              (also ValueError) a tenant id, scope, workflow name or id is refused
     ├── FactoryClosedError                  the factory was closed, or belongs to another event loop
     ├── ProvisioningError                   the container is missing or not shaped as it must be
@@ -17,7 +18,8 @@
     └── ServiceError                        the service refused, throttled or could not be reached
         ├── AccessDeniedError               401 or 403
         ├── ThrottledError                  429, after the retries
-        └── ServiceUnavailableError         5xx, dropped connection, time-out: the outcome may be unknown
+        ├── ServiceUnavailableError         5xx, dropped connection, no answer: the outcome may be unknown
+        └── OperationTimeoutError           ``operation_timeout`` has passed: the outcome may be unknown
 
 Every error is a ``WorkflowCheckpointException`` of Microsoft Agent Framework: its runner passes that class through and
 wraps all others, which would hide ``retryable``. No message and no attribute holds a key, a token or checkpoint state.
@@ -40,7 +42,9 @@ __all__ = [
     "CheckpointTooLargeError",
     "CosmosStateError",
     "FactoryClosedError",
+    "InvalidArgumentError",
     "InvalidIdentifierError",
+    "OperationTimeoutError",
     "ProvisioningError",
     "ServiceError",
     "ServiceUnavailableError",
@@ -65,6 +69,10 @@ class CosmosStateError(WorkflowCheckpointException):
 
 class SettingsError(CosmosStateError, ValueError):
     """A setting is wrong or missing. The message names the variable, what it takes and an example, never its value."""
+
+
+class InvalidArgumentError(CosmosStateError, ValueError):
+    """A limit, a time or a time to live is refused before anything is sent; the message names it and what it takes."""
 
 
 class InvalidIdentifierError(CosmosStateError, ValueError):
@@ -239,6 +247,21 @@ class ThrottledError(ServiceError):
 
 
 class ServiceUnavailableError(ServiceError):
-    """The service could not be reached, dropped the connection or answered 408, 449 or 5xx, also after the retries."""
+    """The service could not be reached, dropped the connection or answered 408, 410, 449 or 5xx, also after retries."""
 
     retryable = True
+
+
+class OperationTimeoutError(ServiceError):
+    """An operation took longer than ``operation_timeout`` and was given up.
+
+    Attributes:
+        timeout: Seconds it had.
+    """
+
+    retryable = True
+
+    def __init__(self, message: str, *, timeout: float = 0.0, outcome_unknown: bool = False) -> None:
+        """Keep the seconds beside the message; no answer of the service belongs to it."""
+        super().__init__(message, outcome_unknown=outcome_unknown)
+        self.timeout = timeout

@@ -41,7 +41,9 @@ from ._throughput import check_throughput
 from .errors import SettingsError
 
 __all__ = [
+    "MAX_OPERATION_TIMEOUT",
     "MAX_PAYLOAD_BYTES",
+    "MAX_TTL",
     "AzureCliAuth",
     "ConnectionStringAuth",
     "CosmosStateSettings",
@@ -53,6 +55,12 @@ __all__ = [
 
 MAX_PAYLOAD_BYTES: Final = 64 * 1024 * 1024
 """Bytes of one checkpoint before compression, at most: a bound on the memory one load may take."""
+
+MAX_TTL: Final = 2**31 - 1
+"""Seconds after which an item may expire, at most (https://learn.microsoft.com/azure/cosmos-db/time-to-live)."""
+
+MAX_OPERATION_TIMEOUT: Final = 3600.0
+"""Seconds that one operation may take, at most: what a save uploads first is not swept away before that has passed."""
 
 _TWO_ACCOUNTS: Final = "two_accounts"
 
@@ -67,6 +75,7 @@ TypeNames: TypeAlias = Annotated[tuple[_TypeName, ...], BeforeValidator(split_na
 Provisioning: TypeAlias = Annotated[Literal["verify", "create", "skip"], BeforeValidator(fold_case)]
 ThroughputText: TypeAlias = Annotated[str, AfterValidator(check_throughput)]
 OnUndecodable: TypeAlias = Annotated[Literal["skip", "raise"], BeforeValidator(fold_case)]
+TtlSeconds: TypeAlias = Annotated[int, Field(ge=1, le=MAX_TTL)]
 LogLevel: TypeAlias = Annotated[Literal["debug", "info", "warning", "error", "critical"], BeforeValidator(fold_case)]
 LogFormat: TypeAlias = Annotated[Literal["console", "json"], BeforeValidator(fold_case)]
 
@@ -82,6 +91,9 @@ class _Arguments(TypedDict, total=False):
     tenant_id_max_length: int
     allowed_checkpoint_types: Iterable[str]
     max_payload_bytes: int
+    warn_bytes: int
+    checkpoint_ttl: int | None
+    operation_timeout: float
     on_undecodable: Literal["skip", "raise"]
     log_level: str
     log_format: Literal["console", "json"]
@@ -157,9 +169,28 @@ class CosmosStateSettings(Frozen, BaseSettings):
         description=f"how many bytes a checkpoint may have before compression, 1 to {MAX_PAYLOAD_BYTES}",
         examples=["8388608"],
     )
+    warn_bytes: int = Field(
+        default=MAX_PAYLOAD_BYTES // 4,
+        ge=1,
+        le=MAX_PAYLOAD_BYTES,
+        description=f"how many bytes before compression make a save warn, 1 to {MAX_PAYLOAD_BYTES}",
+        examples=["4194304"],
+    )
+    checkpoint_ttl: TtlSeconds | None = Field(
+        default=None,
+        description=f"how many seconds after its save a checkpoint expires, 1 to {MAX_TTL}; never when it is not set",
+        examples=["2592000"],
+    )
+    operation_timeout: float = Field(
+        default=60.0,
+        gt=0,
+        le=MAX_OPERATION_TIMEOUT,
+        description=f"how many seconds one operation may take, retries included, above 0, to {MAX_OPERATION_TIMEOUT:g}",
+        examples=["20"],
+    )
     on_undecodable: OnUndecodable = Field(
         default="skip",
-        description="what list_checkpoints does about a checkpoint it cannot decode: `skip` or `raise`",
+        description="what lists and iterators do about a checkpoint they cannot read: `skip` or `raise`",
         examples=["skip"],
     )
     log_level: LogLevel = Field(

@@ -7,7 +7,17 @@ from collections.abc import AsyncIterator
 import pytest
 
 from cosmos_workflow_state import CosmosStateFactory, CosmosStateSettings, TenantCheckpointStorage, errors
-from support.faults import Fault, FaultyTransport, drop_after, drop_before, faulty_client, let_pass, status, then
+from support.faults import (
+    Fault,
+    FaultyTransport,
+    drop_after,
+    drop_before,
+    faulty_client,
+    let_pass,
+    refused,
+    status,
+    then,
+)
 from support.states import ALLOWED_TYPES, WORKFLOW, checkpoint
 
 TRIES = 6
@@ -75,22 +85,47 @@ async def test_a_delete_whose_answer_was_lost_is_true(wire: tuple[TenantCheckpoi
     transport.faults = [let_pass, drop_after]
 
     assert await storage.delete("cp-0") is True
-    assert transport.sent == ["POST", "DELETE", "DELETE"]
+    assert transport.sent[:3] == ["POST", "DELETE", "DELETE"]
     assert await storage.delete("cp-0") is False
 
 
 async def test_a_replace_whose_answer_was_lost_is_done_once(
     wire: tuple[TenantCheckpointStorage, FaultyTransport],
 ) -> None:
-    """The repeated replace meets its own work as 412, and the truth is read before anything is said."""
+    """The repeated batch meets its own work as 412, and the truth is read before anything is said."""
     storage, transport = wire
     changed = checkpoint("cp-0", state={"total": 1})
     transport.faults = [let_pass, let_pass, drop_after]
 
     await storage.save(changed)
 
-    assert transport.sent == ["POST", "GET", "PUT", "PUT", "POST", "GET"]
+    assert transport.sent == ["POST", "GET", "POST", "POST", "GET"]
     assert await storage.load("cp-0") == changed
+
+
+async def test_a_save_whose_answers_were_lost_finds_itself(
+    wire: tuple[TenantCheckpointStorage, FaultyTransport],
+) -> None:
+    """Demand 21: when no answer to the batch comes the truth is read, and what was stored is no failure."""
+    storage, transport = wire
+    transport.faults = [drop_after] * TRIES
+    one = checkpoint("cp-1")
+
+    assert await storage.save(one) == "cp-1"
+
+    assert transport.sent == ["POST"] * TRIES + ["GET"]
+    assert await storage.load("cp-1") == one
+
+
+async def test_a_save_that_was_lost_says_so(wire: tuple[TenantCheckpointStorage, FaultyTransport]) -> None:
+    """Demand 21: when no request comes through, nothing is there, and the error does not claim to know."""
+    storage, transport = wire
+    transport.faults = [drop_before] * TRIES
+    with pytest.raises(errors.ServiceUnavailableError) as caught:
+        await storage.save(checkpoint("cp-1"))
+    assert caught.value.outcome_unknown
+    assert await storage.list_checkpoint_ids(workflow_name=WORKFLOW) == ["cp-0"]
+    assert await storage.save(checkpoint("cp-1")) == "cp-1"
 
 
 async def test_throttling_that_does_not_end(wire: tuple[TenantCheckpointStorage, FaultyTransport]) -> None:
@@ -111,9 +146,9 @@ async def test_throttling_that_does_not_end(wire: tuple[TenantCheckpointStorage,
 async def test_an_outage_says_that_the_outcome_is_unknown(
     wire: tuple[TenantCheckpointStorage, FaultyTransport],
 ) -> None:
-    """A save whose every answer was lost says that it may have been applied, and a plain repeat succeeds."""
+    """A save whose every answer was lost, the truth's too, may have been applied; a plain repeat succeeds."""
     storage, transport = wire
-    transport.faults = [drop_after] * TRIES
+    transport.faults = [drop_after] * 2 * TRIES
     with pytest.raises(errors.ServiceUnavailableError) as caught:
         await storage.save(checkpoint("cp-1"))
     assert caught.value.outcome_unknown
@@ -199,7 +234,7 @@ async def test_deleted_between_create_and_read(wire: tuple[TenantCheckpointStora
 async def test_writers_that_never_stop(wire: tuple[TenantCheckpointStorage, FaultyTransport]) -> None:
     """Demand 16: when others replace the checkpoint at every try, the save says so and stores nothing."""
     storage, transport = wire
-    transport.faults = [let_pass, let_pass, status(412)] * 5
+    transport.faults = [let_pass, let_pass, *[refused(412), let_pass] * 4]
     with pytest.raises(errors.CheckpointConflictError) as caught:
         await storage.save(checkpoint("cp-0", state={"total": 3}))
     assert caught.value.retryable

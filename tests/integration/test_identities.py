@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import random
 import sys
 import time
 from collections.abc import AsyncIterator, Iterable, Mapping
@@ -64,7 +65,10 @@ async def use(settings: CosmosStateSettings, **arguments: Any) -> str:
         assert latest is not None
         assert latest.checkpoint_id == (await storage.load(stored)).checkpoint_id
         assert await storage.list_checkpoint_ids(workflow_name=WORKFLOW) == [stored]
+        large = await storage.save(checkpoint("cp-2", state={"noise": random.Random(0).randbytes(2_000_000)}))
         assert await storage.delete(stored)
+        assert await storage.delete(large)
+        assert (await storage.erase()).keyframes == 1
         return latest.checkpoint_id
 
 

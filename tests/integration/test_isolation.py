@@ -1,4 +1,4 @@
-"""Two tenants, and two scopes of one tenant, never meet in any of the six methods."""
+"""Two tenants, and two scopes of one tenant, never meet in any method."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from support.targets import factory_of
 
 
 async def _assert_sees_nothing_of(mine: TenantCheckpointStorage, other: TenantCheckpointStorage) -> None:
-    """Try all six methods on what only another storage has saved."""
-    theirs = checkpoint("cp-1", state={"owner": repr(other)})
+    """Try all methods on what only another storage has saved."""
+    theirs = checkpoint("cp-1", state={"owner": repr(other)}, previous_checkpoint_id="cp-0")
     await other.save(theirs)
 
     with pytest.raises(errors.CheckpointNotFoundError):
@@ -28,6 +28,7 @@ async def _assert_sees_nothing_of(mine: TenantCheckpointStorage, other: TenantCh
     assert await mine.get_latest(workflow_name=WORKFLOW) is None
     assert await mine.list_checkpoints(workflow_name=WORKFLOW) == []
     assert await mine.list_checkpoint_ids(workflow_name=WORKFLOW) == []
+    await _assert_lists_nothing(mine)
 
     own = checkpoint("cp-1", state={"owner": repr(mine)})
     await mine.save(own)
@@ -36,6 +37,17 @@ async def _assert_sees_nothing_of(mine: TenantCheckpointStorage, other: TenantCh
     assert await mine.delete("cp-1") is True
     assert await other.load("cp-1") == theirs
     assert await other.delete("cp-1") is True
+
+
+async def _assert_lists_nothing(mine: TenantCheckpointStorage) -> None:
+    """Try the methods that the framework does not know."""
+    assert [one async for one in mine.iter_checkpoints(WORKFLOW)] == []
+    assert [one async for one in mine.iter_checkpoint_headers(WORKFLOW)] == []
+    assert await mine.list_workflows() == []
+    assert await mine.list_children("cp-0") == []
+    for narrowed in (mine, mine.for_workflow(WORKFLOW)):
+        with pytest.raises(errors.CheckpointNotFoundError):
+            await narrowed.lineage("cp-1")
 
 
 NEIGHBOURS = ["t1", "t10", "T1", "t1."]
@@ -98,6 +110,7 @@ async def test_an_item_of_another_scope_reads_as_missing(
         assert await storage.get_latest(workflow_name=WORKFLOW) is None
         assert await storage.list_checkpoint_ids(workflow_name=WORKFLOW) == []
         assert await storage.delete("cp-1") is False
+        await _assert_lists_nothing(storage)
         with pytest.raises(errors.CheckpointCorruptError, match="another's"):
             await storage.save(checkpoint("cp-1"))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import Any
@@ -25,6 +26,17 @@ def status(code: int, sub_status: int = 0, **headers: str) -> Fault:
     async def fault(request: HttpRequest, _: Send) -> EmbeddedResponse:
         body = b'{"code":"Injected","message":"injected"}'
         return EmbeddedResponse(request, Response(code, {"x-ms-substatus": str(sub_status), **sent}, body))
+
+    return fault
+
+
+def refused(code: int) -> Fault:
+    """Answer a batch as if its last step could not be done."""
+
+    async def fault(request: HttpRequest, _: Send) -> EmbeddedResponse:
+        steps: int = len(json.loads(request.data))
+        results = [{"statusCode": 424}] * (steps - 1) + [{"statusCode": code}]
+        return EmbeddedResponse(request, Response(207, {}, json.dumps(results).encode()))
 
     return fault
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import assert_type
 
@@ -29,12 +31,15 @@ from cosmos_workflow_state.errors import (
     CheckpointTooLargeError,
     CosmosStateError,
     FactoryClosedError,
+    InvalidArgumentError,
     InvalidIdentifierError,
+    OperationTimeoutError,
     ProvisioningError,
     ServiceError,
     SettingsError,
     ThrottledError,
 )
+from cosmos_workflow_state.typing import CheckpointSummary, SaveFailedHook, SaveFailure, SaveFailures
 
 
 def settings_from_everywhere() -> CosmosStateSettings:
@@ -53,6 +58,9 @@ def settings_from_everywhere() -> CosmosStateSettings:
         tenant_id_pattern="[a-z0-9-]+",
         allowed_checkpoint_types=["billing.models:Invoice"],
         max_payload_bytes=8 * 1024 * 1024,
+        warn_bytes=2 * 1024 * 1024,
+        checkpoint_ttl=30 * 24 * 3600,
+        operation_timeout=20.0,
         on_undecodable="raise",
         log_level="info",
         _env_file=Path("production.env"),
@@ -108,9 +116,66 @@ async def six_methods(storage: TenantCheckpointStorage, checkpoint: WorkflowChec
     assert_type(await storage.delete("an id"), bool)
 
 
-def reading_an_error(error: CosmosStateError) -> object:  # noqa: PLR0911 - one return for each kind of error
+async def reading_more(storage: TenantCheckpointStorage) -> AsyncIterator[str]:
+    """Iterators and lists beyond the framework's protocol, with values of ours."""
+    since = datetime(2026, 11, 29, tzinfo=UTC)
+    async for checkpoint in storage.iter_checkpoints("invoice-approval", newest_first=True, limit=10, since=since):
+        yield assert_type(checkpoint, WorkflowCheckpoint).checkpoint_id
+    headers = storage.iter_checkpoint_headers("invoice-approval")
+    async for summary in headers:
+        assert_type(summary, CheckpointSummary)
+        assert_type(summary.pending_request_ids, tuple[str, ...])
+        assert_type(summary.expires, datetime | None)
+        yield summary.checkpoint_id
+    assert_type(await headers.aclose(), None)
+    assert_type(await storage.list_workflows(), list[str])
+    assert_type(await storage.lineage("an id"), list[CheckpointSummary])
+    assert_type(await storage.list_children("an id"), list[CheckpointSummary])
+
+
+class Alarm:
+    """A hook may be an object as well as a function, and return what it likes."""
+
+    def __call__(self, failure: SaveFailure) -> bool:
+        """Say whether a repeat may help."""
+        return isinstance(failure.error, CosmosStateError) and failure.error.retryable
+
+
+def hearing_of_failed_saves(storage: TenantCheckpointStorage) -> CosmosStateFactory:
+    """A failed save is told to a hook, and counted by the storage."""
+    told: list[SaveFailure] = []
+    hook: SaveFailedHook = told.append
+    assert_type(storage.failures, SaveFailures)
+    assert_type(storage.failures.count, int)
+    assert_type(storage.failures.last_error, CosmosStateError | None)
+    CosmosStateFactory(on_save_failed=Alarm())
+    return CosmosStateFactory(on_save_failed=hook)
+
+
+def living_for_a_while(storage: TenantCheckpointStorage) -> TenantCheckpointStorage:
+    """A time to live is a number of seconds, or never."""
+    assert_type(storage.with_ttl(3600), TenantCheckpointStorage)
+    return storage.with_ttl(None)
+
+
+def reading_an_error(error: CosmosStateError) -> object:
     """Each error carries what a program needs to decide, typed."""
     assert_type(error.retryable, bool)
+    match error:
+        case CheckpointError():
+            return reading_a_checkpoint_error(error)
+        case ServiceError():
+            return reading_a_service_error(error)
+        case ProvisioningError():
+            return assert_type(error.problems, tuple[str, ...])
+        case SettingsError() | InvalidArgumentError() | InvalidIdentifierError() | FactoryClosedError():
+            return str(error)
+        case _:
+            return None
+
+
+def reading_a_checkpoint_error(error: CheckpointError) -> object:
+    """What is wrong with which checkpoint."""
     match error:
         case CheckpointNotRestorableError():
             return assert_type(error.types, tuple[str, ...])
@@ -123,17 +188,18 @@ def reading_an_error(error: CosmosStateError) -> object:  # noqa: PLR0911 - one 
             | CheckpointNotFoundError()
         ):
             return assert_type(error.checkpoint_id, str | None)
-        case CheckpointError():
+        case _:
             return error.tenant_id, error.scope, error.workflow_name
+
+
+def reading_a_service_error(error: ServiceError) -> object:
+    """What the service said, and what there is to do."""
+    match error:
         case ThrottledError():
             return assert_type(error.retry_after, float | None)
+        case OperationTimeoutError():
+            return assert_type(error.timeout, float)
         case AccessDeniedError():
             return assert_type(error.remedy, str), assert_type(error.missing_actions, tuple[str, ...])
-        case ServiceError():
-            return error.status_code, error.sub_status, error.activity_id, assert_type(error.outcome_unknown, bool)
-        case ProvisioningError():
-            return assert_type(error.problems, tuple[str, ...])
-        case SettingsError() | InvalidIdentifierError() | FactoryClosedError():
-            return str(error)
         case _:
-            return None
+            return error.status_code, error.sub_status, error.activity_id, assert_type(error.outcome_unknown, bool)

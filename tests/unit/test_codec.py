@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cosmos_workflow_state._codec import _zstd, decode_payload, encode_payload
-from cosmos_workflow_state._records import EncodedPayload, UnreadableError
+from cosmos_workflow_state._codec import _zstd, decode_payload, encode_difference, encode_whole
+from cosmos_workflow_state._records import EncodedPayload, Keyframe, UnreadableError
 from cosmos_workflow_state._threads import off_loop
 from support.strategies import quick
 
@@ -31,7 +31,7 @@ _SKIPPABLE = bytes.fromhex("502a4d18") + (4).to_bytes(4, "little") + b"skip"
 
 def encoded(raw: bytes = RAW, **changes: Any) -> EncodedPayload:
     """Return an encoded payload with some of its fields changed."""
-    return replace(encode_payload(raw, payload_format="maf/1"), **changes)
+    return replace(encode_whole(raw, payload_format="maf/1"), **changes)
 
 
 def bomb(size: int) -> bytes:
@@ -181,6 +181,53 @@ def test_frame_that_claims_a_huge_window_is_refused_in_bounded_memory() -> None:
     claimed, block = 512 * MIB, 128 * 1024
     frame = _MAGIC + b"\xa0" + claimed.to_bytes(4, "little") + ((block << 3) | 0b011).to_bytes(3, "little") + b"\0"
     assert peak_of_refusing(encoded(data=frame, size=1000)) < MIB
+
+
+def keyframe_of(raw: bytes) -> Keyframe:
+    """Return a keyframe that holds these bytes."""
+    return Keyframe("k-1", len(raw), encode_whole(raw, payload_format="maf/1").data, serves_ttl=None)
+
+
+@quick
+@given(st.binary(min_size=1, max_size=3_000), st.binary(max_size=3_000), st.integers(0, 3_000))
+def test_any_difference_comes_back(before: bytes, new: bytes, position: int) -> None:
+    """Whatever has changed, and however short the keyframe, the payload comes back from the two."""
+    raw = before[:position] + new + before[position:]
+    difference = encode_difference(raw, keyframe_of(before), spent=7, payload_format="maf/1")
+    assert decode_payload(difference, keyframe_of(before)) == raw
+    assert (difference.keyframe_id, difference.spent) == ("k-1", 7 + len(difference.data))
+
+
+def test_difference_holds_only_what_is_new() -> None:
+    """A megabyte that is in the keyframe already takes next to nothing, also when it has moved."""
+    noise = zstd_noise(1, MIB)
+    difference = encode_difference(b"new" + noise + b"newer", keyframe_of(noise), spent=0, payload_format="maf/1")
+    assert len(difference.data) < 2_000
+
+
+@pytest.mark.parametrize("other", [None, keyframe_of(RAW[1:]), keyframe_of(zstd_noise(2, 900))])
+def test_difference_against_another_keyframe_is_unreadable(other: Keyframe | None) -> None:
+    """A difference alone, or with other bytes than it was made against, gives an error and never other bytes."""
+    noise = zstd_noise(3, 900)
+    difference = encode_difference(noise + RAW, keyframe_of(noise), spent=0, payload_format="maf/1")
+    with pytest.raises(UnreadableError):
+        decode_payload(difference, other)
+
+
+def test_damaged_keyframe_is_unreadable() -> None:
+    """A keyframe has a checksum of its own: what a difference does not touch is checked as well."""
+    keyframe = keyframe_of(zstd_noise(3, 900))
+    difference = encode_difference(b"short", keyframe, spent=0, payload_format="maf/1")
+    damaged = replace(keyframe, data=keyframe.data[:-10] + bytes(10))
+    with pytest.raises(UnreadableError):
+        decode_payload(difference, damaged)
+
+
+def test_difference_of_sixty_megabytes_finds_the_whole_of_its_keyframe() -> None:
+    """The window spans both: otherwise 60 MB that hardly changed would take 9 MB."""
+    noise = zstd_noise(4, 60 * MIB)
+    difference = encode_difference(noise[:-5], keyframe_of(noise), spent=0, payload_format="maf/1")
+    assert len(difference.data) < 200_000
 
 
 def test_compression_is_worth_it() -> None:

@@ -16,8 +16,20 @@ from pydantic.fields import FieldInfo
 
 from cosmos_workflow_state import CosmosStateSettings
 from cosmos_workflow_state._auth_settings import AUTH_FIELDS
+from cosmos_workflow_state._codec import MAX_WHOLE_BYTES
 from cosmos_workflow_state._definitions import CHECKPOINTS
-from cosmos_workflow_state._documents import CHECKPOINT_TYPE, MAX_ITEM_BYTES, SCHEMA
+from cosmos_workflow_state._documents import (
+    CHECKPOINT_TYPE,
+    KEYFRAME_GUARD_TYPE,
+    KEYFRAME_TYPE,
+    MAX_CHECKPOINT_ITEM_BYTES,
+    PART_BYTES,
+    PART_TYPE,
+    REUSE_SECONDS,
+    SCHEMA,
+    UPLOAD_GUARD_TYPE,
+    UPLOAD_SECONDS,
+)
 from cosmos_workflow_state._maf import FORMAT, MAX_DEPTH
 from cosmos_workflow_state.settings import MAX_PAYLOAD_BYTES
 
@@ -204,12 +216,18 @@ def test_the_data_model_is_the_code() -> None:
 
     assert ", ".join(f"`{path}`" for path in CHECKPOINTS.partition_key_paths) in page
     assert ", ".join(f"`{path}`" for path in CHECKPOINTS.indexed) in page
-    assert f"| `type` | `{CHECKPOINT_TYPE}` |" in page
-    assert f"| `schema` | `{SCHEMA}` |" in page
+    assert f"`schema` (`{SCHEMA}`)" in page
+    for kind in (CHECKPOINT_TYPE, KEYFRAME_TYPE, KEYFRAME_GUARD_TYPE, PART_TYPE, UPLOAD_GUARD_TYPE):
+        assert f"\n| `{kind}` | `" in page
+    assert f"up to {PART_BYTES:,} bytes" in page
+    assert f"over {PART_BYTES:,} bytes" in page
+    assert f"it expires after {REUSE_SECONDS // 3600} hours" in page
+    assert UPLOAD_SECONDS == 3600, "the page says an hour"
+    assert f"up to {MAX_WHOLE_BYTES // 1024} KiB after compression" in page
     assert f"| `format` | `{FORMAT}` |" in page
     assert f"| {MAX_DEPTH} levels |" in page
     assert f"at most {MAX_PAYLOAD_BYTES // 2**20} MiB" in page
-    assert f"| {MAX_ITEM_BYTES // 2**20} MiB, of the service |" in page
+    assert f"| {MAX_CHECKPOINT_ITEM_BYTES // 2**20} MiB; what can make it larger" in page
 
 
 def anchors(page: Path) -> set[str]:

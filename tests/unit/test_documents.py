@@ -2,33 +2,64 @@
 
 from __future__ import annotations
 
+import base64
 import json
+import random
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from cosmos_workflow_state._codec import decode_payload, encode_payload
-from cosmos_workflow_state._documents import MAX_ITEM_BYTES, belongs_to, checkpoint_item, item_bytes, read_checkpoint
+from cosmos_workflow_state._codec import decode_payload, encode_whole
+from cosmos_workflow_state._documents import (
+    NEVER,
+    PART_BYTES,
+    REUSE_SECONDS,
+    UPLOAD_SECONDS,
+    belongs_to,
+    checkpoint_item,
+    item_bytes,
+    keyframe_guard_item,
+    keyframe_item,
+    keyframe_ttl,
+    names_upload,
+    part_items,
+    parts_of,
+    read_auxiliary,
+    read_checkpoint,
+    read_keyframe,
+    read_part,
+    upload_guard_item,
+)
 from cosmos_workflow_state._identity import Scope, TenantId
 from cosmos_workflow_state._maf import FORMAT, RestorePolicy, deserialize
 from cosmos_workflow_state._ordering import time_of
-from cosmos_workflow_state._records import CheckpointHeader, EncodedPayload, StoredCheckpoint, UnreadableError
+from cosmos_workflow_state._records import (
+    Auxiliary,
+    CheckpointHeader,
+    EncodedPayload,
+    Keyframe,
+    Place,
+    StoredCheckpoint,
+    StoredKeyframe,
+    UnreadableError,
+    Upload,
+)
+from cosmos_workflow_state.settings import MAX_TTL
 from support.expenses import ALLOWED, Approval, Expense
 from support.payloads import KEY
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "checkpoint-schema-1.json"
 SORT_KEY = "0" * 32 + "|000063900000000000.00000000000000000001"
-PAYLOAD = encode_payload(b"state" * 100, payload_format=FORMAT)
+PAYLOAD = encode_whole(b"state" * 100, payload_format=FORMAT)
 HEADER = CheckpointHeader(
     key=KEY,
     previous_checkpoint_id="cp-0",
     timestamp="2026-11-29T10:00:00+00:00",
     iteration_count=4,
-    graph_signature_hash="0" * 64,
-    version="1.0",
     pending_request_ids=("r-1", "r-2"),
 )
 FIRST = replace(HEADER, previous_checkpoint_id=None, pending_request_ids=())
@@ -72,12 +103,10 @@ def test_item_of_a_checkpoint() -> None:
         "sort_key": SORT_KEY,
         "timestamp": "2026-11-29T10:00:00+00:00",
         "iteration_count": 4,
-        "graph_signature_hash": "0" * 64,
-        "version": "1.0",
         "pending_request_ids": ["r-1", "r-2"],
         "pending_request_count": 2,
     }
-    assert written_by.keys() == {"sdk", "agent_framework"}
+    assert written_by == f"{version('cosmos-workflow-state')}/{version('agent-framework-core')}"
     assert payload.keys() == {"format", "codecs", "digest", "size", "data"}
 
 
@@ -103,15 +132,14 @@ def test_pending_ids_are_bounded_and_counted(pending: int, kept: int) -> None:
 
 
 def test_header_is_lean() -> None:
-    """What every save pays for beside its payload stays under 900 bytes."""
-    item = checkpoint_item(HEADER, SORT_KEY, replace(PAYLOAD, data=b""))
-    assert item_bytes(item) < 900
+    """What every save pays for beside its data stays under 700 bytes, the reference to a keyframe included."""
+    difference = replace(PAYLOAD, data=b"", keyframe_id="0" * 32, spent=12_345)
+    assert item_bytes(checkpoint_item(HEADER, SORT_KEY, difference)) < 700
 
 
 def test_size_is_that_of_the_json_in_utf_8() -> None:
     """Characters count as their UTF-8 bytes, and nothing is escaped that need not be."""
     assert item_bytes({"a": "é\U0001f600\0", "b": [1, 2]}) == len(b'{"a":"') + 2 + 4 + 6 + len(b'","b":[1,2]}')
-    assert MAX_ITEM_BYTES == 2_097_152
 
 
 # --- reading ------------------------------------------------------------------------------------------------------
@@ -120,7 +148,7 @@ def test_size_is_that_of_the_json_in_utf_8() -> None:
 @pytest.mark.parametrize("header", [HEADER, FIRST], ids=["full", "first"])
 def test_item_comes_back_as_it_was_written(header: CheckpointHeader) -> None:
     """Header, place in the order, payload and version of the item."""
-    assert read(stored(header)) == StoredCheckpoint(header, SORT_KEY, PAYLOAD, '"1"')
+    assert read(stored(header)) == StoredCheckpoint(header, SORT_KEY, PAYLOAD, None, '"1"')
 
 
 def test_unknown_fields_are_passed_over() -> None:
@@ -147,7 +175,7 @@ def test_unknown_schema_is_unreadable(item: dict[str, Any]) -> None:
         read(item)
 
 
-TEXTS = ["workflow_name", "checkpoint_id", "sort_key", "timestamp", "graph_signature_hash", "version", "_etag"]
+TEXTS = ["workflow_name", "checkpoint_id", "sort_key", "timestamp", "_etag"]
 REQUIRED = [*TEXTS, "iteration_count", "payload"]
 
 
@@ -260,6 +288,139 @@ def test_item_without_an_owner_belongs_to_nobody(item: dict[str, Any]) -> None:
     assert not belongs_to(item, KEY.tenant, Scope(""))
 
 
+# --- differences, keyframes and parts -----------------------------------------------------------------------------
+
+
+def test_difference_names_its_keyframe() -> None:
+    """What a payload refers to, and what its lineage has cost since, come back with it."""
+    difference = replace(PAYLOAD, keyframe_id="k-1", spent=700)
+    assert read(stored(payload=difference)).payload == difference
+
+
+@pytest.mark.parametrize(("name", "value"), [("keyframe", 7), ("keyframe", None), ("spent", "7"), ("spent", None)])
+def test_difference_of_another_kind_is_unreadable(name: str, value: Any) -> None:
+    """A keyframe is named by a text, with a number beside it."""
+    item = stored(payload=replace(PAYLOAD, keyframe_id="k-1", spent=700))
+    item["payload"][name] = value
+    with pytest.raises(UnreadableError, match=rf"^field {name} of the item"):
+        read(item)
+
+
+def test_checkpoint_in_parts_holds_no_data() -> None:
+    """The item names the upload, how many parts it has and the characters that they hold."""
+    item = checkpoint_item(HEADER, SORT_KEY, PAYLOAD, Upload("w-1", 2), ttl=60)
+    assert item["payload"].keys() == {"format", "codecs", "digest", "size", "write_id", "parts", "stored"}
+    assert item["payload"]["stored"] == len(base64.b64encode(PAYLOAD.data))
+    assert item["ttl"] == 60
+    found = read({**item, "_etag": '"1"'})
+    assert (found.upload, found.payload.data) == (Upload("w-1", 2), b"")
+    assert names_upload(item, "w-1")
+    assert not names_upload(item, "w-2")
+
+
+@pytest.mark.parametrize("parts", [0, -1, 1001, 10**9, True, "2", None], ids=repr)
+def test_impossible_number_of_parts_is_unreadable(parts: Any) -> None:
+    """A number that a reader would have to make room for is checked first."""
+    item = checkpoint_item(HEADER, SORT_KEY, PAYLOAD, Upload("w-1", 2))
+    item["payload"]["parts"] = parts
+    with pytest.raises(UnreadableError, match="parts"):
+        read({**item, "_etag": '"1"'})
+
+
+@pytest.mark.parametrize(
+    "length", [0, 1, PART_BYTES - 1, PART_BYTES, PART_BYTES + 1, 3 * PART_BYTES, 3 * PART_BYTES + 1]
+)
+def test_parts_hold_all_bytes_and_stay_under_400_kb(length: int) -> None:
+    """Every byte is in one part, in order; no part is over 400 KB, whatever the names around it are."""
+    data = random.Random(length).randbytes(length)
+    place = Place(TenantId("t" * 1024), Scope("\1" * 1024), "\1" * 1024)
+    count = parts_of(data)
+    assert count == (0 if length <= PART_BYTES else -(-length // PART_BYTES))
+    upload = Upload("w-1", max(1, count))
+    items = list(part_items(place, upload, "o" * 1023, data, NEVER))
+    assert b"".join(read_part(item, upload) for item in items) == data
+    assert all(item_bytes(item) <= 400 * 1024 for item in items)
+    assert [item["id"] for item in items] == [f"pt:w-1:{number:04d}" for number in range(upload.parts)]
+
+
+def test_part_of_another_upload_is_unreadable() -> None:
+    """A part says which upload it belongs to, and that is checked."""
+    (item,) = part_items(KEY.place, Upload("w-1", 1), "cp:1", b"data", NEVER)
+    with pytest.raises(UnreadableError, match="another upload"):
+        read_part(item, Upload("w-2", 1))
+    with pytest.raises(UnreadableError, match="not a part"):
+        read_part({**item, "type": "keyframe"}, Upload("w-1", 1))
+
+
+KEYFRAME = Keyframe("k-1", 500, b"compressed", serves_ttl=None)
+
+
+@pytest.mark.parametrize("upload", [None, Upload("w-1", 3)], ids=["inline", "in parts"])
+@pytest.mark.parametrize("serves", [None, 60])
+def test_keyframe_comes_back_as_it_was_written(serves: int | None, upload: Upload | None) -> None:
+    """Id, size, data, what it serves and where its data lies."""
+    keyframe = replace(KEYFRAME, serves_ttl=serves)
+    item = keyframe_item(KEY.place, keyframe, "sha256:0", upload)
+    found = read_keyframe(item, "k-1")
+    expected = keyframe if upload is None else replace(keyframe, data=b"")
+    assert found == StoredKeyframe(expected, upload, "sha256:0")
+    assert item["id"] == "kf:k-1"
+    assert item["ttl"] == (-1 if serves is None else 24 * 3600 + 60 + 3600)
+
+
+@pytest.mark.parametrize(
+    "changes", [{"size": 0}, {"size": -1}, {"size": "1"}, {"type": "part"}, {"digest": 1}], ids=repr
+)
+def test_keyframe_of_another_kind_is_unreadable(changes: dict[str, Any]) -> None:
+    """Nothing is guessed at."""
+    with pytest.raises(UnreadableError):
+        read_keyframe({**keyframe_item(KEY.place, KEYFRAME, "sha256:0", None), **changes}, "k-1")
+
+
+@pytest.mark.parametrize("ttl", [1, 60, 86_400, MAX_TTL - 90_001, MAX_TTL - 90_000, MAX_TTL - 89_999, MAX_TTL])
+def test_keyframes_and_parts_outlive_what_refers_to_them(ttl: int) -> None:
+    """A keyframe lives for the reuse window and its checkpoint's life, an hour over, or for ever."""
+    life = keyframe_ttl(replace(KEYFRAME, serves_ttl=ttl))
+    (part,) = part_items(KEY.place, Upload("w-1", 1), "cp:1", b"data", ttl)
+    for lives, least in ((life, ttl + REUSE_SECONDS), (part["ttl"], ttl + UPLOAD_SECONDS)):
+        assert lives == NEVER or least <= lives <= MAX_TTL
+
+
+def test_guards_are_small_and_expire() -> None:
+    """A guard is paid for with every keyframe, and read with every save: under 300 bytes."""
+    for item, seconds in (
+        (keyframe_guard_item(KEY.place, "0" * 32), 86_400),
+        (upload_guard_item(KEY.place, "0" * 32), 3600),
+    ):
+        assert item_bytes(item) < 300
+        assert item["ttl"] == seconds
+
+
+def test_auxiliary_rows_are_read_strictly() -> None:
+    """A row of another tenant, or of another kind, is nothing that could be deleted."""
+    row = {**keyframe_item(KEY.place, KEYFRAME, "sha256:0", Upload("w-1", 3)), "serves_ttl": 7}
+    found = read_auxiliary(row, KEY.tenant)
+    assert found == Auxiliary("kf:k-1", KEY.place, "k-1", "w-1", 3, "")
+    assert read_auxiliary(next(part_items(KEY.place, Upload("w-1", 1), "cp:1", b"", NEVER)), KEY.tenant).owner == "cp:1"
+    for wrong in ({"tenant_id": "another"}, {"schema": 2}, {"scope": None}, {"write_id": 7}, {"workflow_name": 1}):
+        with pytest.raises(UnreadableError):
+            read_auxiliary({**row, **wrong}, KEY.tenant)
+
+
+@pytest.mark.parametrize("item", [{}, {"payload": None}, {"payload": 7}, {"payload": {}}, {"write_id": None}], ids=repr)
+def test_item_without_an_upload_names_none(item: dict[str, Any]) -> None:
+    """Whatever an owner looks like by now."""
+    assert not names_upload(item, "w-1")
+
+
+def test_pending_ids_have_only_so_much_room() -> None:
+    """A hundred ids of a kilobyte each would be paid for at every save: 16 KiB of them are kept, all are counted."""
+    header = replace(HEADER, pending_request_ids=tuple(f"{number:01024d}" for number in range(100)))
+    item = checkpoint_item(header, SORT_KEY, PAYLOAD)
+    assert len(item["pending_request_ids"]) == 16
+    assert item["pending_request_count"] == 100
+
+
 # --- the golden item ----------------------------------------------------------------------------------------------
 
 
@@ -276,7 +437,7 @@ def test_golden_item_of_schema_1_stays_readable() -> None:
     checkpoint = deserialize(decode_payload(found.payload), found.header.key, RestorePolicy(ALLOWED))
     for name in ("workflow_name", "checkpoint_id", "previous_checkpoint_id", "iteration_count", "timestamp", "version"):
         assert getattr(checkpoint, name) == facts[name], name
-    assert checkpoint.graph_signature_hash == found.header.graph_signature_hash == facts["graph_signature_hash"]
+    assert checkpoint.graph_signature_hash == facts["graph_signature_hash"]
     assert found.header.key.checkpoint_id == facts["checkpoint_id"]
     assert time_of(found.sort_key) == facts["sort_key_time"]
     assert list(found.header.pending_request_ids) == facts["pending_request_ids"]

@@ -29,6 +29,7 @@ SERVICE: dict[str, Any] = {
 BASES = {
     "CosmosStateError": (WorkflowCheckpointException,),
     "SettingsError": (errors.CosmosStateError, ValueError),
+    "InvalidArgumentError": (errors.CosmosStateError, ValueError),
     "InvalidIdentifierError": (errors.CosmosStateError, ValueError),
     "FactoryClosedError": (errors.CosmosStateError,),
     "ProvisioningError": (errors.CosmosStateError,),
@@ -43,9 +44,11 @@ BASES = {
     "AccessDeniedError": (errors.ServiceError,),
     "ThrottledError": (errors.ServiceError,),
     "ServiceUnavailableError": (errors.ServiceError,),
+    "OperationTimeoutError": (errors.ServiceError,),
 }
 EXAMPLES = [
     errors.SettingsError("wrong"),
+    errors.InvalidArgumentError("refused"),
     errors.InvalidIdentifierError("refused"),
     errors.FactoryClosedError("closed"),
     errors.ProvisioningError("missing", problems=("one", "two")),
@@ -59,6 +62,7 @@ EXAMPLES = [
     errors.AccessDeniedError("denied", remedy="do this", missing_actions=("a", "b"), **SERVICE),
     errors.ThrottledError("throttled", **SERVICE),
     errors.ServiceUnavailableError("away", **SERVICE),
+    errors.OperationTimeoutError("late", timeout=1.5, outcome_unknown=True),
 ]
 
 
@@ -82,7 +86,12 @@ def test_all_is_every_error_and_is_drawn() -> None:
 def test_only_what_may_pass_by_itself_is_retryable() -> None:
     """`retryable` is true where the same call may succeed later, and nowhere else."""
     retryable = {name for name in errors.__all__ if getattr(errors, name).retryable}
-    assert retryable == {"CheckpointConflictError", "ThrottledError", "ServiceUnavailableError"}
+    assert retryable == {
+        "CheckpointConflictError",
+        "OperationTimeoutError",
+        "ServiceUnavailableError",
+        "ThrottledError",
+    }
 
 
 @pytest.mark.parametrize("error", EXAMPLES, ids=lambda error: type(error).__name__)
@@ -129,6 +138,8 @@ def test_service_errors_keep_what_the_service_said() -> None:
     assert vars(errors.ThrottledError("throttled", **SERVICE)) == SERVICE
     silent = dict.fromkeys(SERVICE) | {"outcome_unknown": False}
     assert vars(errors.ServiceUnavailableError("no answer")) == silent
+    late = errors.OperationTimeoutError("late", timeout=1.5, outcome_unknown=True)
+    assert vars(late) == silent | {"timeout": 1.5, "outcome_unknown": True}
 
 
 def test_framework_does_not_log_our_errors(caplog: pytest.LogCaptureFixture) -> None:

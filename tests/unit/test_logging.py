@@ -107,6 +107,53 @@ def test_failed_operation_emits_one_event(
     assert emitted == {"event": "checkpoint.save_failed", "level": level, "scope": "s", "raw_bytes": 5, **told}
 
 
+def _iteration(steps: list[str]) -> Iterator[int]:
+    with operation(get_logger(), CHECKPOINT_SAVE) as event:
+        for number in range(3):
+            event.add(count=number)
+            with event.paused():
+                yield number
+            steps.append("resumed")
+
+
+@pytest.mark.parametrize("closed", [False, True], ids=["used up", "closed early"])
+def test_an_iteration_does_not_count_what_is_done_between_its_steps(
+    events: list[EventDict], monkeypatch: pytest.MonkeyPatch, *, closed: bool
+) -> None:
+    """The caller's time is not the operation's, and who leaves early has got what he wanted."""
+    now = 0.0
+    monkeypatch.setattr("time.perf_counter", lambda: now)
+    steps: list[str] = []
+    numbers = _iteration(steps)
+    for number in numbers:
+        now += 1000.0
+        if closed and number == 1:
+            break
+    numbers.close()  # type: ignore[attr-defined]
+    (emitted,) = events
+    assert emitted == {
+        "event": "checkpoint.saved",
+        "level": "info",
+        "duration_ms": 0.0,
+        "count": 1 if closed else 2,
+    }
+    assert len(steps) == (1 if closed else 3)
+
+
+def test_an_operation_that_is_torn_down_has_not_been_done(events: list[EventDict]) -> None:
+    """Only between two steps is a close an end: a coroutine that is dropped in the middle of a save saved nothing."""
+
+    def torn() -> Iterator[None]:
+        with operation(get_logger(), CHECKPOINT_SAVE):
+            yield
+
+    numbers = torn()
+    next(numbers)
+    numbers.close()  # type: ignore[attr-defined]
+    (emitted,) = events
+    assert (emitted["event"], emitted["error_type"]) == ("checkpoint.save_failed", "GeneratorExit")
+
+
 def test_failing_processor_replaces_no_error() -> None:
     """An application's processor that raises does not replace the error of the operation."""
 
@@ -164,7 +211,13 @@ def test_event_names_are_well_formed_and_distinct() -> None:
     """Every event is ``area.verb_past`` in small letters, and no two events share a name."""
     operations = [value for value in vars(_logging).values() if isinstance(value, Operation)]
     names = [name for one in operations for name in (one.done, one.failed)]
-    names += [_logging.CHECKPOINT_UNDECODABLE, _logging.ISOLATION_VIOLATED, _logging.WORKFLOW_UNSTABLE_NAME]
+    names += [
+        _logging.CHECKPOINT_LARGE,
+        _logging.CHECKPOINT_UNDECODABLE,
+        _logging.HOOK_FAILED,
+        _logging.ISOLATION_VIOLATED,
+        _logging.WORKFLOW_UNSTABLE_NAME,
+    ]
     assert all(name.replace(".", "", 1).replace("_", "").isalpha() and name == name.lower() for name in names)
     assert all(one.done.partition(".")[0] == one.failed.partition(".")[0] for one in operations)
     assert len(set(names)) == len(names)

@@ -10,7 +10,7 @@ from types import ModuleType
 import pytest
 
 import cosmos_workflow_state
-from cosmos_workflow_state import errors, settings
+from cosmos_workflow_state import errors, settings, testing, typing
 
 
 def test_public_names_of_the_package() -> None:
@@ -26,6 +26,19 @@ def test_public_names_of_the_package() -> None:
         "TenantCheckpointStorage",
         "TenantState",
         "WorkloadIdentityAuth",
+    ]
+
+
+def test_public_names_of_the_types() -> None:
+    """What callers implement and are handed is as much a decision."""
+    assert typing.__all__ == [
+        "CheckpointSummary",
+        "EraseProgress",
+        "EraseProgressHook",
+        "SaveFailedHook",
+        "SaveFailure",
+        "SaveFailures",
+        "SweepReport",
     ]
 
 
@@ -52,7 +65,7 @@ def test_other_names_are_attribute_errors(name: str) -> None:
         exec(f"from cosmos_workflow_state import {name}", {})  # noqa: S102 - the statement is what is tested
 
 
-@pytest.mark.parametrize("module", [errors, settings, cosmos_workflow_state])
+@pytest.mark.parametrize("module", [errors, settings, testing, typing, cosmos_workflow_state])
 def test_public_modules_list_their_names(module: ModuleType) -> None:
     """`__all__` is sorted, without duplicates, and each entry is there."""
     names: list[str] = module.__all__

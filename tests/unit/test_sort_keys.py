@@ -165,7 +165,14 @@ def test_save_clock_follows_the_time() -> None:
 
 
 @pytest.mark.parametrize(
-    "query", [_queries.LATEST, _queries.OLDEST_FIRST, _queries.IDS_OLDEST_FIRST], ids=["latest", "oldest first", "ids"]
+    "query",
+    [
+        pytest.param(_queries.LATEST, id="latest"),
+        pytest.param(_queries.OLDEST_FIRST, id="oldest first"),
+        pytest.param(_queries.IDS_OLDEST_FIRST, id="ids"),
+        pytest.param(_queries.ordered(_queries.WHOLE, newest_first=False, limited=False), id="whole"),
+        pytest.param(_queries.ordered(_queries.HEADER, newest_first=True, limited=False), id="headers"),
+    ],
 )
 def test_queries_of_a_scope_name_tenant_workflow_and_range(query: str) -> None:
     """Beside the partition key each query has the tenant and the scope as predicates, and every parameter is given."""
@@ -177,12 +184,43 @@ def test_queries_of_a_scope_name_tenant_workflow_and_range(query: str) -> None:
     assert "c.sort_key >= @low AND c.sort_key < @high ORDER BY c.sort_key" in query
 
 
-def test_query_by_id_names_the_tenant() -> None:
+def test_a_limit_and_a_beginning_are_parameters() -> None:
+    """How many and from where on are never written into a text."""
+    query = _queries.ordered(_queries.WHOLE, newest_first=True, limited=True)
+    given_parameters = _queries.in_scope(TenantId("t1"), "w", SCOPE, least="from here", limit=3)
+    parameters = {entry["name"]: entry["value"] for entry in given_parameters}
+    assert query.endswith(" DESC OFFSET 0 LIMIT @limit")
+    assert set(re.findall(r"@\w+", query)) == set(parameters)
+    assert (parameters["@low"], parameters["@limit"]) == ("from here", 3)
+
+
+@pytest.mark.parametrize("query", [_queries.BY_ID, _queries.PLACES_OF_ID], ids=["whole", "places"])
+def test_query_by_id_names_the_tenant(query: str) -> None:
     """Some emulators ignore a partial partition key, so the tenant is a predicate as well."""
     parameters = {entry["name"]: entry["value"] for entry in _queries.by_id(TenantId("t1"), "cp::x")}
     assert parameters == {"@tenant": "t1", "@id": "cp::x"}
-    assert set(re.findall(r"@\w+", _queries.BY_ID)) == set(parameters)
-    assert "c.tenant_id = @tenant" in _queries.BY_ID
+    assert set(re.findall(r"@\w+", query)) == set(parameters)
+    assert "c.tenant_id = @tenant" in query
+
+
+@pytest.mark.parametrize("workflow", [None, "w"], ids=["tenant", "workflow"])
+@pytest.mark.parametrize(
+    ("query", "values"),
+    [
+        pytest.param(_queries.WORKFLOWS, {}, id="workflows"),
+        pytest.param(_queries.CHILDREN, {"parent": "cp-1"}, id="children"),
+    ],
+)
+def test_queries_of_a_tenant_name_tenant_and_range(query: str, values: dict[str, object], workflow: str | None) -> None:
+    """What is asked of a whole tenant has tenant and scope as predicates, and the workflow when it is narrowed."""
+    text = query if workflow is None else _queries.in_one_workflow(query)
+    given_parameters = _queries.in_tenant(TenantId("t1"), SCOPE, workflow, **values)
+    parameters = {entry["name"]: entry["value"] for entry in given_parameters}
+    assert set(re.findall(r"@\w+", text)) == set(parameters)
+    assert "c.tenant_id = @tenant AND c.sort_key >= @low AND c.sort_key < @high" in text
+    assert (parameters["@low"], parameters["@high"]) == scope_range(SCOPE)
+    assert parameters.get("@workflow") == workflow
+    assert ("c.workflow_name = @workflow" in text) is (workflow is not None)
 
 
 def test_only_the_newest_is_asked_for() -> None:

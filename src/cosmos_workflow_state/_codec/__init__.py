@@ -1,5 +1,5 @@
-"""Bytes to `EncodedPayload` and back: compression and integrity. No I/O, no clock, nothing of the framework."""
+"""Bytes to `EncodedPayload` and back: compression, differences and integrity. No I/O, no clock, no framework."""
 
-from ._pipeline import decode_payload, encode_payload
+from ._pipeline import MAX_WHOLE_BYTES, decode_payload, digest, encode_difference, encode_whole
 
-__all__ = ["decode_payload", "encode_payload"]
+__all__ = ["MAX_WHOLE_BYTES", "decode_payload", "digest", "encode_difference", "encode_whole"]

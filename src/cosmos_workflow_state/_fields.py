@@ -1,0 +1,43 @@
+"""Reading the fields of an item strictly: there and of the right kind, or an error that names the field alone."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeVar, cast
+
+from ._records import UnreadableError
+
+_Kind = TypeVar("_Kind")
+
+
+def field(item: Mapping[str, Any], name: str, kind: type[_Kind]) -> _Kind:
+    """Return the value of a field.
+
+    Raises:
+        UnreadableError: It is missing, null or of another kind.
+    """
+    value = item.get(name)
+    if not isinstance(value, kind) or isinstance(value, bool):  # a bool is an int to Python, not to JSON
+        raise UnreadableError(f"field {name} of the item is missing or not {kind.__name__}")
+    return value
+
+
+def optional(item: Mapping[str, Any], name: str, kind: type[_Kind]) -> _Kind | None:
+    """Return the value of a field, None when it is left out.
+
+    Raises:
+        UnreadableError: It is null or of another kind.
+    """
+    return field(item, name, kind) if name in item else None
+
+
+def texts(item: Mapping[str, Any], name: str) -> tuple[str, ...]:
+    """Return the texts in a field.
+
+    Raises:
+        UnreadableError: It is missing, or no list of texts.
+    """
+    values = cast("Sequence[Any]", field(item, name, list))
+    if not all(isinstance(value, str) for value in values):
+        raise UnreadableError(f"field {name} of the item does not hold texts")
+    return tuple(values)

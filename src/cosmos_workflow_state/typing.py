@@ -1,0 +1,134 @@
+"""What a caller may implement and gets handed: the hook that hears of failed saves, and the values around it.
+
+Values are frozen and hold no checkpoint state.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Protocol
+
+from .errors import CosmosStateError
+
+__all__ = [
+    "CheckpointSummary",
+    "EraseProgress",
+    "EraseProgressHook",
+    "SaveFailedHook",
+    "SaveFailure",
+    "SaveFailures",
+    "SweepReport",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class CheckpointSummary:
+    """What is known of a stored checkpoint without reading its state.
+
+    Attributes:
+        checkpoint_id: Its id.
+        workflow_name: The workflow it belongs to.
+        previous_checkpoint_id: Its parent in the lineage, None for the first.
+        timestamp: ISO 8601, as the framework gave it.
+        iteration_count: Superstep; restarts at 0 with each run, so it is no order.
+        pending_request_ids: Requests that wait for an answer, the first 100 of them.
+        pending_request_count: How many requests wait, all of them.
+        raw_bytes: Bytes of its state before compression.
+        stored_bytes: Bytes that its state takes as it is stored: base64 of what compression, or the difference to a
+            keyframe, has left. A keyframe is shared and not counted.
+        expires: When the service deletes it, UTC; None for never.
+    """
+
+    checkpoint_id: str
+    workflow_name: str
+    previous_checkpoint_id: str | None
+    timestamp: str
+    iteration_count: int
+    pending_request_ids: tuple[str, ...]
+    pending_request_count: int
+    raw_bytes: int
+    stored_bytes: int
+    expires: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class SaveFailure:
+    """One save that failed.
+
+    Attributes:
+        tenant_id: Whose checkpoint it was.
+        scope: The scope inside the tenant, ``""`` for the unnamed one.
+        workflow_name: Its workflow, None when it had none that is text.
+        checkpoint_id: Its id, None when it had none that is text.
+        error: What ``save`` raises. Its traceback refers to the state: keep what it says, not the error itself.
+    """
+
+    tenant_id: str
+    scope: str
+    workflow_name: str | None
+    checkpoint_id: str | None
+    error: Exception
+
+
+@dataclass(frozen=True, slots=True)
+class SaveFailures:
+    """The failed saves of one storage object.
+
+    Attributes:
+        count: How many saves have failed.
+        last_error: The error of the last one, None when none has. It is a copy without traceback and cause, so that
+            keeping it does not keep the state.
+    """
+
+    count: int = 0
+    last_error: CosmosStateError | None = None
+
+
+class SaveFailedHook(Protocol):
+    """Hears of each failed save, which the framework's graph workflows pass over."""
+
+    def __call__(self, failure: SaveFailure, /) -> object:
+        """Take note of it: called once on the event loop before ``save`` raises, so it must be quick and not block.
+
+        What it raises is one ``hook.failed`` event and changes nothing else; what it returns is ignored.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class SweepReport:
+    """What a sweep has deleted, because nothing refers to it any more.
+
+    Attributes:
+        keyframes: Keyframes.
+        uploads: Uploads that were never committed, or whose checkpoint is gone: the parts of large states.
+    """
+
+    keyframes: int = 0
+    uploads: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class EraseProgress:
+    """What an erasure has deleted so far, and in the end.
+
+    Attributes:
+        guards: Guards of keyframes and uploads; they go first, so that nothing new refers to what goes next.
+        checkpoints: Checkpoints.
+        keyframes: Keyframes.
+        uploads: The parts of large states, counted by state.
+    """
+
+    guards: int = 0
+    checkpoints: int = 0
+    keyframes: int = 0
+    uploads: int = 0
+
+
+class EraseProgressHook(Protocol):
+    """Hears how far an erasure is, after each step."""
+
+    def __call__(self, progress: EraseProgress, /) -> object:
+        """Note it; what this raises ends the erasure, which a repeat then completes."""
+        ...
