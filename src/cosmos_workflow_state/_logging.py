@@ -56,6 +56,7 @@ FACTORY_CLOSE: Final = Operation("factory.closed", "factory.close_failed")
 CHECKPOINT_LARGE: Final = "checkpoint.large"
 CHECKPOINT_UNDECODABLE: Final = "checkpoint.undecodable"
 HOOK_FAILED: Final = "hook.failed"
+ITEM_UNREADABLE: Final = "item.unreadable"
 ISOLATION_VIOLATED: Final = "isolation.violated"
 WORKFLOW_UNSTABLE_NAME: Final = "workflow.unstable_name"
 

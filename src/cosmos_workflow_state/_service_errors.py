@@ -10,7 +10,7 @@ from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from typing import Any, Final, cast
 
-from azure.core.exceptions import ClientAuthenticationError
+from azure.core.exceptions import ClientAuthenticationError, ServiceRequestError, ServiceResponseError
 from azure.cosmos.exceptions import CosmosBatchOperationError, CosmosHttpResponseError
 
 from .errors import (
@@ -45,7 +45,7 @@ _Kind = tuple[type[ServiceError], str]
 
 @contextmanager
 def translated() -> Generator[None]:
-    """Turn whatever the client raises into our errors, the cause kept.
+    """Turn whatever the client raises into our errors; the cause is kept where it quotes no answer.
 
     Beside its own errors the client lets others through: KeyError where a session token was cleared twice, ValueError
     once its transport is closed, TypeError and more on answers that are not the service's.
@@ -61,12 +61,18 @@ def translated() -> Generator[None]:
         raise _answer(error) from error
     except ClientAuthenticationError as error:
         raise AccessDeniedError(f"the credential gave no token ({type(error).__name__})") from error
-    except Exception as error:
-        raise ServiceUnavailableError(
-            f"the service could not be reached, or its answer not be understood ({type(error).__name__}); is "
-            "COSMOS_WORKFLOW_STATE_ENDPOINT right?",
-            outcome_unknown=True,
-        ) from error
+    except (ServiceRequestError, ServiceResponseError) as error:
+        raise _no_answer(error) from error
+    except Exception as error:  # noqa: BLE001 - it is raised again as one of ours, without what it may quote
+        raise _no_answer(error) from None
+
+
+def _no_answer(error: Exception) -> ServiceUnavailableError:
+    return ServiceUnavailableError(
+        f"the service could not be reached, or its answer not be understood ({type(error).__name__}); is "
+        "COSMOS_WORKFLOW_STATE_ENDPOINT right?",
+        outcome_unknown=True,
+    )
 
 
 def outcome_unknown(status: int) -> bool:
