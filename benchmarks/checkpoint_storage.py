@@ -3,8 +3,9 @@
     python benchmarks/checkpoint_storage.py [--quick]
 
 All three run in one process on one embedded engine, on the same checkpoints, taking turns. Requests and bytes are
-counted at the client's transport, not worked out. The bare client writes and reads the very items that this package
-stores, so its figures are the floor: what is above them is what a tenant storage costs.
+counted at the client's transport, not worked out. The bare client writes and reads the very items of checkpoints that
+this package stores, without the keyframes that they may refer to, so its figures are the floor: what is above them is
+what a tenant storage costs.
 """
 
 from __future__ import annotations
@@ -15,22 +16,21 @@ import pydoc_data.topics
 import statistics
 import sys
 import tempfile
-import time
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from itertools import cycle, islice
 from pathlib import Path
-from typing import Any, Final, Protocol, Self
+from typing import Any, Final, Protocol
 
+from _measuring import Cost, CountingTransport
 from agent_framework import AgentExecutorRequest, Message, WorkflowCheckpoint, WorkflowMessage
 from agent_framework_azure_cosmos import CosmosCheckpointStorage
-from azure.core.pipeline.transport import AsyncHttpTransport, HttpRequest
 from azure.cosmos.aio import ContainerProxy, CosmosClient
 
 from cosmos_workflow_state import CosmosStateFactory, CosmosStateSettings, TenantCheckpointStorage, _queries
 from cosmos_workflow_state._connection import CLIENT_OPTIONS
-from cosmos_workflow_state._embedded import EmbeddedResponse, open_embedded
+from cosmos_workflow_state._embedded import open_embedded
 from cosmos_workflow_state._identity import Scope, TenantId, checkpoint_item_id
 
 WORKFLOW: Final = "three-writers"
@@ -55,55 +55,6 @@ class Size:
 
 
 SIZES: Final = (Size("2 KB", 1, 1), Size("60 KB", 3, 11), Size("600 KB", 3, 117))
-
-
-@dataclass(frozen=True, slots=True)
-class Cost:
-    """What one operation took: requests sent, bytes of their bodies, seconds."""
-
-    requests: int
-    sent: int
-    seconds: float
-
-
-class CountingTransport(AsyncHttpTransport[HttpRequest, EmbeddedResponse]):
-    """Counts what passes to another transport."""
-
-    def __init__(self, inner: AsyncHttpTransport[HttpRequest, EmbeddedResponse]) -> None:
-        """Start at nothing."""
-        self._inner = inner
-        self.requests = 0
-        self.sent = 0
-
-    async def send(self, request: HttpRequest, **kwargs: Any) -> EmbeddedResponse:
-        """Count a request and its body, and pass it on."""
-        self.requests += 1
-        body = request.data or b""
-        self.sent += len(body.encode() if isinstance(body, str) else body)
-        return await self._inner.send(request, **kwargs)
-
-    async def open(self) -> None:
-        """Open the other."""
-        await self._inner.open()
-
-    async def close(self) -> None:
-        """Close the other."""
-        await self._inner.close()
-
-    async def __aenter__(self) -> Self:
-        """Open."""
-        await self.open()
-        return self
-
-    async def __aexit__(self, *_details: object) -> None:
-        """Close."""
-        await self.close()
-
-    async def measure(self, work: Awaitable[object]) -> Cost:
-        """Return what an operation through this transport costs."""
-        requests, sent, started = self.requests, self.sent, time.perf_counter()
-        await work
-        return Cost(self.requests - requests, self.sent - sent, time.perf_counter() - started)
 
 
 class Subject(Protocol):
@@ -332,7 +283,9 @@ async def _prepared(
     for checkpoint in checkpoints:
         await storage.save(checkpoint)
     container = client.get_database_client(DATABASE).get_container_client(CONTAINER)
-    found = container.query_items(query="SELECT * FROM c", partition_key=[PREPARED, WORKFLOW])
+    found = container.query_items(
+        query="SELECT * FROM c WHERE c.type = 'checkpoint'", partition_key=[PREPARED, WORKFLOW]
+    )
     return {
         item["checkpoint_id"]: {name: value for name, value in item.items() if not name.startswith("_")}
         async for item in found
@@ -343,6 +296,7 @@ def _median(costs: Sequence[Cost]) -> Cost:
     return Cost(
         round(statistics.median(cost.requests for cost in costs)),
         round(statistics.median(cost.sent for cost in costs)),
+        statistics.median(cost.charge for cost in costs),
         statistics.median(cost.seconds for cost in costs),
     )
 

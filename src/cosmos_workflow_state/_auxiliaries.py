@@ -9,7 +9,7 @@ from . import _queries
 from ._documents import read_auxiliary
 from ._gateway import Meter
 from ._identity import Scope, full_key, tenant_prefix
-from ._logging import ISOLATION_VIOLATED, emit
+from ._logging import ITEM_UNREADABLE, emit
 from ._records import Auxiliary, Place, UnreadableError
 from ._view import CheckpointView
 
@@ -33,8 +33,8 @@ class Parts:
 
 async def auxiliaries(
     view: CheckpointView, kind: str, meter: Meter, *, workflow_name: str | None, scope: Scope | None
-) -> AsyncIterator[Auxiliary]:
-    """Yield the items of one type; one that cannot be read, or is not what was asked for, is left alone.
+) -> AsyncIterator[Auxiliary | None]:
+    """Yield the items of one type; None stands for one that cannot be read, or is not what was asked for.
 
     Args:
         view: Whose.
@@ -52,14 +52,10 @@ async def auxiliaries(
             found = read_auxiliary(item, view.tenant)
         except UnreadableError:
             found = None
-        if (
-            found is None
-            or workflow_name not in {None, found.place.workflow_name}
-            or scope not in {None, found.place.scope}
-        ):
-            emit(view.backend.logger.error, ISOLATION_VIOLATED, tenant_id=view.tenant.value, scope=view.scope.value)
-            continue
-        yield found
+        asked = found and workflow_name in {None, found.place.workflow_name} and scope in {None, found.place.scope}
+        if not asked:
+            emit(view.backend.logger.error, ITEM_UNREADABLE, tenant_id=view.tenant.value, scope=view.scope.value)
+        yield found if asked else None
 
 
 def by_upload(parts: Iterable[Auxiliary]) -> list[Parts]:

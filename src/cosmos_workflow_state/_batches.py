@@ -42,9 +42,10 @@ class Replace:
 
 @dataclass(frozen=True, slots=True)
 class Delete:
-    """A step of a batch: the item must be there, and is deleted."""
+    """A step of a batch: the item must be there, in the version ``etag`` if one is given, and is deleted."""
 
     item_id: str
+    etag: str | None = None
 
 
 Step = Read | Create | Upsert | Replace | Delete
@@ -67,6 +68,8 @@ def operation(step: Step) -> tuple[str, tuple[Any, ...]] | tuple[str, tuple[Any,
     """Return a step in the form the client takes."""
     if isinstance(step, Replace):
         return "replace", (step.item["id"], step.item), {"if_match_etag": step.etag}
+    if isinstance(step, Delete) and step.etag is not None:
+        return "delete", (step.item_id,), {"if_match_etag": step.etag}
     if isinstance(step, Read | Delete):
         return ("read" if isinstance(step, Read) else "delete"), (step.item_id,)
     return ("create" if isinstance(step, Create) else "upsert"), (step.item,)

@@ -195,6 +195,7 @@ class TenantCheckpointStorage(CheckpointBrowsing):
 
         Raises:
             AmbiguousCheckpointError: Several workflows have one of this id; nothing is deleted.
+            CheckpointConflictError: Other writers kept replacing it.
             InvalidIdentifierError: The id is not a str.
             ServiceError: The service refused, throttled or could not be reached.
         """
@@ -228,7 +229,8 @@ class TenantCheckpointStorage(CheckpointBrowsing):
         """Delete everything of this scope, in all workflows or in the one that this storage is narrowed to.
 
         It is gone at once, keyframes included, which `delete` leaves to a sweep. Whoever goes on saving meanwhile loses
-        nothing of what he saves. Interrupted, a repeat goes on.
+        nothing of what he saves; so for a scope to be empty afterwards, nobody may be saving. Interrupted, a repeat
+        goes on.
 
         Args:
             progress: Called with what has been deleted so far, after each step.
@@ -237,6 +239,7 @@ class TenantCheckpointStorage(CheckpointBrowsing):
             What was deleted.
 
         Raises:
+            CheckpointCorruptError: Items are left that this version cannot read; all others are deleted.
             ServiceError: The service refused, throttled or could not be reached; a repeat goes on.
         """
         meter = Meter()

@@ -9,21 +9,20 @@ from __future__ import annotations
 
 import contextlib
 import uuid
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from ._auxiliaries import Parts
 from ._codec import digest
 from ._collecting import collect_parts
 from ._documents import (
-    MAX_CHECKPOINT_ITEM_BYTES,
+    MAX_HEADER_BYTES,
     NEVER,
     checkpoint_item,
     item_bytes,
     keyframe_guard_item,
     keyframe_item,
     keyframe_ttl,
-    parts_of,
 )
 from ._gateway import Create, Delete, Gateway, Item, Meter, Read, Refusal, Replace, Step
 from ._identity import checkpoint_item_id, full_key, keyframe_guard_id, keyframe_item_id, upload_guard_id
@@ -123,11 +122,8 @@ class Commit:
             CheckpointTooLargeError: Its header does not leave room in an item.
             ServiceError: The service refused, throttled or could not be reached.
         """
-        encoding = await self._encode(base)
-        there = await self._there_before(encoding)
-        if there is not None and await self._is_same(there, encoding.payload):
-            return Stored(there.sort_key)
-        cargo = await self._load(encoding)
+        there: StoredCheckpoint | None = None
+        cargo = await self._load(await self._encode(base))
         for _ in range(_MAX_TRIES):
             item = self._item(cargo, there)
             unknown_before = self._meter.unknown_outcomes
@@ -154,14 +150,9 @@ class Commit:
         raw, ttl, new_id = self._draft.raw, self._view.ttl, uuid.uuid4().hex
         return await off_loop(len(raw), lambda: encode(raw, base, ttl=ttl, keyframe_id=new_id, payload_format=FORMAT))
 
-    async def _there_before(self, encoding: Encoding) -> StoredCheckpoint | None:
-        """Return what is there already, asked only where writing it again would be many requests: of a large one."""
-        new = encoding.base.keyframe.data if encoding.base is not None and encoding.is_new else b""
-        found = await self._read() if parts_of(encoding.payload.data) or parts_of(new) else None
-        return None if found is None else parse(self._view, found)
-
     async def _load(self, encoding: Encoding) -> _Cargo:
         """Write the parts of what is too large for an item, and say under which conditions it may be committed."""
+        self._check_header(encoding.payload)
         payload, base, ttl = encoding.payload, encoding.base, self._view.ttl
         keyframe_parts: Parts | None = None
         conditions: list[Step] = []
@@ -187,9 +178,11 @@ class Commit:
 
     def _item(self, cargo: _Cargo, there: StoredCheckpoint | None) -> Item:
         sort_key = self._draft.sort_key if there is None else there.sort_key
-        item = checkpoint_item(self._draft.header, sort_key, cargo.payload, cargo.upload, self._view.ttl)
-        self._view.check_size(item_bytes(item), MAX_CHECKPOINT_ITEM_BYTES, self._key)
-        return item
+        return checkpoint_item(self._draft.header, sort_key, cargo.payload, cargo.upload, self._view.ttl)
+
+    def _check_header(self, payload: EncodedPayload) -> None:
+        item = checkpoint_item(self._draft.header, self._draft.sort_key, replace(payload, data=b""))
+        self._view.check_size(item_bytes(item), MAX_HEADER_BYTES, self._key)
 
     async def _write(self, item: Item, cargo: _Cargo, there: StoredCheckpoint | None) -> Refusal | None:
         """Write the batch; where its outcome cannot be known, read the truth before anything is said."""
@@ -221,11 +214,10 @@ class Commit:
             raise
 
     async def _is_same(self, there: StoredCheckpoint, payload: EncodedPayload) -> bool:
-        """Return whether what is there has this content, which is then checked to be readable."""
-        same = there.payload.digest == payload.digest
-        if same:
-            await fetch_current(self._view, there, self._meter)
-        return same
+        """Return whether what is there has this content and life, and can be read; false when it is gone by now."""
+        if (there.payload.digest, there.ttl) != (payload.digest, self._view.ttl):
+            return False
+        return await fetch_current(self._view, there, self._meter) is not None
 
     async def _remove_replaced(self, there: StoredCheckpoint | None) -> None:
         """Delete the parts of the version that was replaced; what cannot be deleted now is swept later."""

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from importlib.metadata import version
 from typing import Any, Final, cast
 
-from ._fields import field, optional, texts
+from ._fields import field, name, optional, texts
 from ._identity import (
     Scope,
     TenantId,
@@ -44,9 +44,9 @@ KEYFRAME_GUARD_TYPE: Final = "keyframe_guard"
 PART_TYPE: Final = "part"
 UPLOAD_GUARD_TYPE: Final = "upload_guard"
 
-MAX_CHECKPOINT_ITEM_BYTES: Final = 1024 * 1024
-"""Bytes of a checkpoint's item as JSON in UTF-8; the batch that it is written in takes 2 MB
-(https://learn.microsoft.com/azure/cosmos-db/concepts-limits), and has to hold its keyframe too."""
+MAX_HEADER_BYTES: Final = 512 * 1024
+"""Bytes of a checkpoint's item as JSON in UTF-8, without its data; the batch that it is written in takes 2 MB
+(https://learn.microsoft.com/azure/cosmos-db/concepts-limits), and has to hold that data and a keyframe too."""
 
 PART_BYTES: Final = 290_000
 """Bytes in one part, and the most that an item holds itself: in base64, with its other fields, under 400 KB. An item
@@ -193,6 +193,7 @@ def read_checkpoint(item: Mapping[str, Any], tenant: TenantId, scope: Scope) -> 
         sort_key=field(item, "sort_key", str),
         payload=_read_payload(fields, _read_data(fields) if upload is None else b""),
         upload=upload,
+        ttl=optional(item, "ttl", int),
         etag=field(item, "_etag", str),
     )
 
@@ -240,14 +241,20 @@ def read_auxiliary(item: Mapping[str, Any], tenant: TenantId) -> Auxiliary:
     """
     if item.get("schema") != SCHEMA or item.get("tenant_id") != tenant.value:
         raise UnreadableError("an item is not of this tenant and of a schema that this version knows")
-    return Auxiliary(
-        item_id=field(item, "id", str),
+    found = Auxiliary(
+        item_id=name(item, "id"),
         place=Place(tenant, Scope(field(item, "scope", str)), field(item, "workflow_name", str)),
-        keyframe_id=optional(item, "keyframe_id", str) or "",
-        write_id=optional(item, "write_id", str) or "",
+        keyframe_id=name(item, "keyframe_id") if "keyframe_id" in item else "",
+        write_id=name(item, "write_id") if "write_id" in item else "",
         parts=optional(item, "parts", int) or 0,
-        owner=optional(item, "owner", str) or "",
+        owner=name(item, "owner") if "owner" in item else "",
+        etag=field(item, "_etag", str),
     )
+    named = {keyframe_item_id(found.keyframe_id), keyframe_guard_id(found.keyframe_id), upload_guard_id(found.write_id)}
+    # What is deleted goes by the fields, what it is deleted by is the id: both have to be of the same thing.
+    if found.item_id not in named and not found.item_id.startswith(("cp:", f"pt:{found.write_id}:")):
+        raise UnreadableError("an item has an id that does not belong to what it says it is")
+    return found
 
 
 def read_upload(fields: Mapping[str, Any]) -> Upload | None:
@@ -261,7 +268,7 @@ def read_upload(fields: Mapping[str, Any]) -> Upload | None:
     parts = field(fields, "parts", int)
     if not 0 < parts <= _MAX_PARTS:
         raise UnreadableError("an item names an impossible number of parts")
-    return Upload(field(fields, "write_id", str), parts)
+    return Upload(name(fields, "write_id"), parts)
 
 
 def _base(item_id: str, kind: str, place: Place, ttl: int | None) -> dict[str, Any]:
@@ -324,7 +331,7 @@ def _data_fields(data: bytes, upload: Upload | None) -> dict[str, Any]:
 
 
 def _read_payload(fields: Mapping[str, Any], data: bytes) -> EncodedPayload:
-    keyframe_id = optional(fields, "keyframe", str)
+    keyframe_id = name(fields, "keyframe") if "keyframe" in fields else None
     return EncodedPayload(
         format=field(fields, "format", str),
         codecs=texts(fields, "codecs"),

@@ -13,7 +13,6 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequenc
 from dataclasses import dataclass
 from typing import Any, Final, Protocol, TypeVar, cast
 
-from azure.core import MatchConditions
 from azure.core.exceptions import DecodeError
 from azure.cosmos import CosmosDict
 from azure.cosmos.aio import ContainerProxy
@@ -49,7 +48,6 @@ _CONTAINER_RID: Final = "x-ms-cosmos-intended-collection-rid"
 
 _NO_SUCH_ITEM: Final = frozenset({404})
 _ITEM_EXISTS: Final = frozenset({409})
-_NO_SUCH_VERSION: Final = frozenset({404, 412})
 _DELETED: Final = 204
 _UNAUTHORIZED: Final = 401
 _FORBIDDEN: Final = 403
@@ -62,6 +60,8 @@ _MAX_TRIES_OF_REPEATED: Final = 3
 """The client sends what `_is_repeated_by_the_client` knows twice, in queries four times, whatever its options say:
 three of our tries are up to twelve requests."""
 _FIRST_DELAY: Final = 0.1
+_MAX_WAIT: Final = 60.0
+"""Seconds that an operation without a deadline waits before a try, whatever the service asks for."""
 _MAX_DELAY: Final = 5.0
 """Seconds; behind what the service asks for, the wait after failed try n is drawn evenly from 0 to
 ``min(_MAX_DELAY, _FIRST_DELAY * 2**(n - 1))``, so that many throttled writers do not come back together."""
@@ -132,7 +132,9 @@ class Gateway:
             CosmosStateError: The container cannot be reached.
         """
         connection = (await self._connection.container()).client_connection
-        return connection.session is not None and not connection.UseMultipleWriteLocations
+        # What the account can do, not what this client was told to: another process may write to another region.
+        locations = cast("Any", connection)._global_endpoint_manager.location_cache  # noqa: SLF001 - said nowhere else
+        return connection.session is not None and not locations.enable_multiple_writable_locations
 
     async def read(self, key: list[str], item_id: str, meter: Meter) -> Item | None:
         """Return the item, or None when there is none. One request.
@@ -161,27 +163,6 @@ class Gateway:
             return _acknowledged(await container.create_item(item, no_response=True, raw_response_hook=hook))
 
         return await self._unless(_ITEM_EXISTS, send, meter) is not None
-
-    async def replace(self, item: Item, etag: str, meter: Meter) -> bool:
-        """Replace the version ``etag`` of the item; return False when that is no longer there. One request.
-
-        Raises:
-            ServiceError: As for `create`.
-        """
-
-        async def send(container: ContainerProxy) -> bool:
-            return _acknowledged(
-                await container.replace_item(
-                    item["id"],
-                    item,
-                    etag=etag,
-                    match_condition=MatchConditions.IfNotModified,
-                    no_response=True,
-                    raw_response_hook=_Listener(container, meter),
-                )
-            )
-
-        return await self._unless(_NO_SUCH_VERSION, send, meter) is not None
 
     async def delete(self, key: list[str], item_id: str, meter: Meter) -> bool:
         """Delete the item; return False when it was not there. One request.
@@ -295,6 +276,9 @@ class Gateway:
         except ServiceError as error:
             # An earlier try may have been done, whatever the last one says, or opening the other key's client.
             error.outcome_unknown = meter.unknown_outcomes > unknown_at_first
+            if error.__cause__ is None:
+                # What could not be understood may be an item, and is quoted by what tried.
+                error.__context__ = None
             raise
 
     async def _repeat(self, send: _Send[_Result], meter: Meter) -> _Result:
@@ -392,4 +376,6 @@ def _delay(tries: int, error: ServiceError) -> float:
 
 
 def _is_late(meter: Meter, delay: float) -> bool:
-    return meter.deadline is not None and asyncio.get_running_loop().time() + delay >= meter.deadline
+    if meter.deadline is None:
+        return delay > _MAX_WAIT
+    return asyncio.get_running_loop().time() + delay >= meter.deadline

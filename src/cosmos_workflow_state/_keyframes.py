@@ -96,7 +96,7 @@ class KeyframeMemory:
 
     def remember(self, key: CheckpointKey, base: Base) -> None:
         """Note what the children of a checkpoint may be stored against."""
-        self._put(key.place, base.keyframe)
+        self.keep(key.place, base.keyframe)
         for head in (key, key.place):
             self._heads[head] = (base.keyframe.id, base.spent)
             self._heads.move_to_end(head)
@@ -123,12 +123,8 @@ class KeyframeMemory:
         found = self._keyframes.pop((place, keyframe_id), None)
         self._bytes -= 0 if found is None else len(found.data)
 
-    def _base(self, head: CheckpointKey | Place, place: Place) -> Base | None:
-        keyframe_id, spent = self._heads.get(head, (None, 0))
-        keyframe = None if keyframe_id is None else self.get(place, keyframe_id)
-        return None if keyframe is None else Base(keyframe, spent)
-
-    def _put(self, place: Place, keyframe: Keyframe) -> None:
+    def keep(self, place: Place, keyframe: Keyframe) -> None:
+        """Note a keyframe that was read."""
         self.forget(place, keyframe.id)
         if len(keyframe.data) > self._max_bytes:
             return
@@ -137,3 +133,8 @@ class KeyframeMemory:
         while self._bytes > self._max_bytes:
             _, oldest = self._keyframes.popitem(last=False)
             self._bytes -= len(oldest.data)
+
+    def _base(self, head: CheckpointKey | Place, place: Place) -> Base | None:
+        keyframe_id, spent = self._heads.get(head, (None, 0))
+        keyframe = None if keyframe_id is None else self.get(place, keyframe_id)
+        return None if keyframe is None else Base(keyframe, spent)

@@ -66,6 +66,10 @@ class SweepSchedule:
         _put(self._swept, partition, now)
         return True
 
+    def give_back(self, tenant: TenantId, workflow_name: str) -> None:
+        """Make a logical partition due again: it was not swept to the end."""
+        self._swept.pop((tenant, workflow_name), None)
+
 
 def _put(memory: OrderedDict[_Key, _Value], key: _Key, value: _Value) -> None:
     memory[key] = value

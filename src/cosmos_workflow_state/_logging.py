@@ -57,6 +57,7 @@ CHECKPOINT_LARGE: Final = "checkpoint.large"
 CHECKPOINT_UNDECODABLE: Final = "checkpoint.undecodable"
 CREDENTIAL_KEY_ROTATED: Final = "credential.key_rotated"
 HOOK_FAILED: Final = "hook.failed"
+ITEM_UNREADABLE: Final = "item.unreadable"
 ISOLATION_VIOLATED: Final = "isolation.violated"
 WORKFLOW_UNSTABLE_NAME: Final = "workflow.unstable_name"
 

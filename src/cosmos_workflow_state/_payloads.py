@@ -52,7 +52,9 @@ async def _keyframe(view: CheckpointView, key: CheckpointKey, keyframe_id: str, 
     data = await _data(view, key, found.keyframe.data, found.upload, meter)
     if digest(data) != found.digest:
         raise UnreadableError("a keyframe does not have the digest recorded for it")
-    return replace(found.keyframe, data=data)
+    keyframe = replace(found.keyframe, data=data)
+    view.backend.keyframes.keep(key.place, keyframe)
+    return keyframe
 
 
 async def _data(view: CheckpointView, key: CheckpointKey, inline: bytes, made: Upload | None, meter: Meter) -> bytes:

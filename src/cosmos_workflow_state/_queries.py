@@ -41,8 +41,8 @@ WORKFLOWS: Final = f"SELECT DISTINCT c.tenant_id, c.scope, c.workflow_name {_IN_
 
 
 AUXILIARIES: Final = (
-    "SELECT c.id, c.tenant_id, c.workflow_name, c.scope, c.schema, c.keyframe_id, c.write_id, c.parts, c.owner "
-    "FROM c WHERE c.tenant_id = @tenant AND c.type = @type"
+    "SELECT c.id, c.tenant_id, c.workflow_name, c.scope, c.schema, c.keyframe_id, c.write_id, c.parts, c.owner, "
+    "c._etag FROM c WHERE c.tenant_id = @tenant AND c.type = @type"
 )
 """Items that serve checkpoints, of one type, without their data."""
 REFERENCES: Final = (

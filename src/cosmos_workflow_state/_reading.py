@@ -16,7 +16,7 @@ from ._keyframes import Base
 from ._maf import deserialize
 from ._ordering import time_of
 from ._payloads import fetch
-from ._records import StoredCheckpoint, UnreadableError
+from ._records import CheckpointKey, StoredCheckpoint, UnreadableError
 from ._uploads import MissingItemError
 from ._view import CheckpointView
 from .errors import (
@@ -26,8 +26,8 @@ from .errors import (
     CheckpointTooLargeError,
 )
 
-_DELAYS: Final = (0.0, 0.1, 0.3, 0.9)
-"""Seconds before an item is read again whose keyframe or part was not there."""
+_DELAYS: Final = (0.0, 0.1, 0.3)
+"""Seconds before what an item names is looked for again."""
 
 
 async def find(view: CheckpointView, checkpoint_id: str, meter: Meter, *, hinted: bool) -> Item | None:
@@ -118,20 +118,29 @@ async def fetch_current(
         CheckpointTooLargeError: It is over this process's ``max_payload_bytes``.
         ServiceError: The service refused, throttled or could not be reached.
     """
-    key = stored.header.key
-    for delay in _DELAYS:
+    key, delays = stored.header.key, iter(_DELAYS)
+    while True:
         try:
             return *await fetch(view, stored, meter), stored.sort_key
         except MissingItemError:
-            await asyncio.sleep(delay)
-        item_id = checkpoint_item_id(key.scope, key.checkpoint_id)
-        item = await view.backend.gateway.read(full_key(key.tenant, key.workflow_name), item_id, meter)
-        if item is None or not view.owns(item, key.checkpoint_id):
+            again = await _read_again(view, key, meter)
+        if again is None:
             return None
-        stored = parse(view, item)
-    raise CheckpointCorruptError(
-        "the checkpoint names a keyframe or part that is not there", **view.which(key.workflow_name, key.checkpoint_id)
-    )
+        # A version that another one has replaced may well lack its parts; one that stays may not.
+        delays, stored = (delays if again.etag == stored.etag else iter(_DELAYS)), again
+        delay = next(delays, None)
+        if delay is None:
+            raise CheckpointCorruptError(
+                "the checkpoint names a keyframe or part that is not there",
+                **view.which(key.workflow_name, key.checkpoint_id),
+            )
+        await asyncio.sleep(delay)
+
+
+async def _read_again(view: CheckpointView, key: CheckpointKey, meter: Meter) -> StoredCheckpoint | None:
+    item_id = checkpoint_item_id(key.scope, key.checkpoint_id)
+    item = await view.backend.gateway.read(full_key(key.tenant, key.workflow_name), item_id, meter)
+    return parse(view, item) if item is not None and view.owns(item, key.checkpoint_id) else None
 
 
 async def restore_or_skip(view: CheckpointView, item: Item, meter: Meter) -> WorkflowCheckpoint | None:

@@ -119,6 +119,7 @@ class StoredCheckpoint:
         sort_key: Its place in the order of its workflow and scope.
         payload: The encoded state; its ``data`` is empty where it lies in parts.
         upload: The parts, None when the item holds the data itself.
+        ttl: Seconds after its save that it expires, None for never.
         etag: The version of the item.
     """
 
@@ -126,6 +127,7 @@ class StoredCheckpoint:
     sort_key: str
     payload: EncodedPayload
     upload: Upload | None
+    ttl: int | None
     etag: str
 
 
@@ -155,6 +157,7 @@ class Auxiliary:
         write_id: Which upload it is part of, guards, or has its data in; ``""`` for none.
         parts: How many parts a keyframe's data has; 0 for the others.
         owner: Id of the item that a part was written for; ``""`` for the others.
+        etag: The version of the item.
     """
 
     item_id: str
@@ -163,6 +166,7 @@ class Auxiliary:
     write_id: str
     parts: int
     owner: str
+    etag: str
 
 
 class UnreadableError(Exception):

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from email.utils import parsedate_to_datetime
 from typing import Any, Final, cast
 
-from azure.core.exceptions import ClientAuthenticationError
+from azure.core.exceptions import ClientAuthenticationError, ServiceRequestError, ServiceResponseError
 from azure.cosmos.exceptions import CosmosBatchOperationError, CosmosHttpResponseError
 
 from ._remedies import NOTHING_TO_SEND, Access, Refusal, Remedy, remedy_for
@@ -50,7 +50,7 @@ _Kind = tuple[type[ServiceError], str]
 
 @contextmanager
 def translated(access: Access | None = None) -> Generator[None]:
-    """Turn whatever the client raises into our errors, the cause kept.
+    """Turn whatever the client raises into our errors; the cause is kept where it quotes no answer.
 
     Beside its own errors the client lets others through: KeyError where a session token was cleared twice, ValueError
     once its transport is closed, TypeError and more on answers that are not the service's.
@@ -71,12 +71,18 @@ def translated(access: Access | None = None) -> Generator[None]:
         raise AccessDeniedError(
             f"the credential gave no token ({type(error).__name__})", remedy=NOTHING_TO_SEND
         ) from error
-    except Exception as error:
-        raise ServiceUnavailableError(
-            f"the service could not be reached, or its answer not be understood ({type(error).__name__}); is "
-            "COSMOS_WORKFLOW_STATE_ENDPOINT right?",
-            outcome_unknown=True,
-        ) from error
+    except (ServiceRequestError, ServiceResponseError) as error:
+        raise _no_answer(error) from error
+    except Exception as error:  # noqa: BLE001 - it is raised again as one of ours, without what it may quote
+        raise _no_answer(error) from None
+
+
+def _no_answer(error: Exception) -> ServiceUnavailableError:
+    return ServiceUnavailableError(
+        f"the service could not be reached, or its answer not be understood ({type(error).__name__}); is "
+        "COSMOS_WORKFLOW_STATE_ENDPOINT right?",
+        outcome_unknown=True,
+    )
 
 
 def outcome_unknown(status: int) -> bool:

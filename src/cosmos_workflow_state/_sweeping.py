@@ -7,6 +7,7 @@ Looking for candidates costs a few queries and may be wrong in either direction:
 from __future__ import annotations
 
 import contextlib
+from typing import Final
 
 from . import _queries
 from ._auxiliaries import auxiliaries, by_upload
@@ -20,6 +21,9 @@ from ._view import CheckpointView
 from .errors import CosmosStateError, ProvisioningError
 from .typing import SweepReport
 
+_AT_MOST: Final = 20
+"""Of each kind that a sweep after a delete collects, which somebody waits for; the next delete goes on."""
+
 
 async def sweep_if_due(view: CheckpointView, workflow_name: str) -> None:
     """Sweep a workflow after something of it was deleted, once an hour; that this fails is an event and no more."""
@@ -29,12 +33,22 @@ async def sweep_if_due(view: CheckpointView, workflow_name: str) -> None:
     with contextlib.suppress(CosmosStateError):
         if await view.backend.gateway.is_sequential():
             async with view.operation(SWEEP, meter, workflow_name=workflow_name) as event:
-                report = await sweep(view, meter, workflow_name=workflow_name)
+                report = await sweep(view, meter, workflow_name=workflow_name, at_most=_AT_MOST)
                 event.add(keyframes=report.keyframes, uploads=report.uploads)
+                if _AT_MOST in {report.keyframes, report.uploads}:
+                    view.backend.sweeps.give_back(view.tenant, workflow_name)
 
 
-async def sweep(view: CheckpointView, meter: Meter, *, workflow_name: str | None) -> SweepReport:
+async def sweep(
+    view: CheckpointView, meter: Meter, *, workflow_name: str | None, at_most: int | None = None
+) -> SweepReport:
     """Collect the keyframes and uploads that nothing refers to, of one workflow or of all of the tenant's.
+
+    Args:
+        view: Whose.
+        meter: Counts what it costs.
+        workflow_name: Of which workflow, None for all.
+        at_most: How many of each are looked at, None for all.
 
     Raises:
         ProvisioningError: The account does not order reads after writes, so nothing can be known to be unused.
@@ -57,13 +71,14 @@ async def sweep(view: CheckpointView, meter: Meter, *, workflow_name: str | None
     in_use = write_ids | under_way | {keyframe.write_id for keyframe in keyframes}
     loose = [upload for upload in by_upload(parts) if upload.write_id not in in_use]
     return SweepReport(
-        keyframes=sum([await collect_keyframe(gateway, keyframe, meter) for keyframe in unused]),
-        uploads=sum([await collect_parts(gateway, upload, meter) for upload in loose]),
+        keyframes=sum([await collect_keyframe(gateway, keyframe, meter) for keyframe in unused[:at_most]]),
+        uploads=sum([await collect_parts(gateway, upload, meter) for upload in loose[:at_most]]),
     )
 
 
 async def _listed(view: CheckpointView, kind: str, workflow_name: str | None, meter: Meter) -> list[Auxiliary]:
-    return [found async for found in auxiliaries(view, kind, meter, workflow_name=workflow_name, scope=None)]
+    found = auxiliaries(view, kind, meter, workflow_name=workflow_name, scope=None)
+    return [item async for item in found if item is not None]
 
 
 async def _referred_to(view: CheckpointView, names: set[str], meter: Meter) -> tuple[set[object], set[object]]:

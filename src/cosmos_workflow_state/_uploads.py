@@ -51,11 +51,21 @@ class Uploads:
         count = parts_of(data)
         if not count:
             return None
-        made = Upload(uuid.uuid4().hex, count)
-        await self.gateway.create(upload_guard_item(self.place, made.write_id), self.meter)
+        made = await self._begin(count)
         items = part_items(self.place, made, owner, data, ttl)
         await side_by_side(partial(self.gateway.create, item, self.meter) for item in items)
         return made
+
+    async def _begin(self, count: int) -> Upload:
+        """Write the guard of a new upload, which is never sent twice.
+
+        One whose answer was lost may still be under way: it would stand there again after it was taken away.
+        """
+        while True:
+            made, unknown_before = Upload(uuid.uuid4().hex, count), self.meter.unknown_outcomes
+            await self.gateway.create(upload_guard_item(self.place, made.write_id), self.meter)
+            if self.meter.unknown_outcomes == unknown_before:
+                return made
 
     async def read(self, made: Upload) -> bytes:
         """Return the bytes of an upload.

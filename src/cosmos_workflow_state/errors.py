@@ -173,7 +173,7 @@ class CheckpointTooLargeError(CheckpointError):
 
 
 class CheckpointConflictError(CheckpointError):
-    """Other writers replaced or deleted this checkpoint at every try of this save; nothing of it was stored."""
+    """Other writers replaced or deleted this checkpoint at every try of this save, delete or read of the latest."""
 
     retryable = True
 

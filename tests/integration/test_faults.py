@@ -85,7 +85,7 @@ async def test_a_delete_whose_answer_was_lost_is_true(wire: tuple[TenantCheckpoi
     transport.faults = [let_pass, drop_after]
 
     assert await storage.delete("cp-0") is True
-    assert transport.sent[:3] == ["POST", "DELETE", "DELETE"]
+    assert transport.faults == []
     assert await storage.delete("cp-0") is False
 
 

@@ -22,7 +22,7 @@ from cosmos_workflow_state._documents import (
     CHECKPOINT_TYPE,
     KEYFRAME_GUARD_TYPE,
     KEYFRAME_TYPE,
-    MAX_CHECKPOINT_ITEM_BYTES,
+    MAX_HEADER_BYTES,
     PART_BYTES,
     PART_TYPE,
     REUSE_SECONDS,
@@ -227,7 +227,7 @@ def test_the_data_model_is_the_code() -> None:
     assert f"| `format` | `{FORMAT}` |" in page
     assert f"| {MAX_DEPTH} levels |" in page
     assert f"at most {MAX_PAYLOAD_BYTES // 2**20} MiB" in page
-    assert f"| {MAX_CHECKPOINT_ITEM_BYTES // 2**20} MiB; what can make it larger" in page
+    assert f"| {MAX_HEADER_BYTES // 2**10} KiB; what can make it larger" in page
 
 
 def anchors(page: Path) -> set[str]:

@@ -148,12 +148,13 @@ def test_size_is_that_of_the_json_in_utf_8() -> None:
 @pytest.mark.parametrize("header", [HEADER, FIRST], ids=["full", "first"])
 def test_item_comes_back_as_it_was_written(header: CheckpointHeader) -> None:
     """Header, place in the order, payload and version of the item."""
-    assert read(stored(header)) == StoredCheckpoint(header, SORT_KEY, PAYLOAD, None, '"1"')
+    assert read(stored(header)) == StoredCheckpoint(header, SORT_KEY, PAYLOAD, None, None, '"1"')
 
 
 def test_unknown_fields_are_passed_over() -> None:
     """A later version may add fields to the schema."""
-    assert read(stored(ttl=60, lease={"a": None})) == read(stored())
+    assert read(stored(lease={"a": None})) == read(stored())
+    assert read(stored(ttl=60)) == replace(read(stored()), ttl=60)
 
 
 @pytest.mark.parametrize(
@@ -398,13 +399,50 @@ def test_guards_are_small_and_expire() -> None:
 
 def test_auxiliary_rows_are_read_strictly() -> None:
     """A row of another tenant, or of another kind, is nothing that could be deleted."""
-    row = {**keyframe_item(KEY.place, KEYFRAME, "sha256:0", Upload("w-1", 3)), "serves_ttl": 7}
+    row = {**keyframe_item(KEY.place, KEYFRAME, "sha256:0", Upload("w-1", 3)), "_etag": '"1"'}
     found = read_auxiliary(row, KEY.tenant)
-    assert found == Auxiliary("kf:k-1", KEY.place, "k-1", "w-1", 3, "")
-    assert read_auxiliary(next(part_items(KEY.place, Upload("w-1", 1), "cp:1", b"", NEVER)), KEY.tenant).owner == "cp:1"
-    for wrong in ({"tenant_id": "another"}, {"schema": 2}, {"scope": None}, {"write_id": 7}, {"workflow_name": 1}):
-        with pytest.raises(UnreadableError):
-            read_auxiliary({**row, **wrong}, KEY.tenant)
+    assert found == Auxiliary("kf:k-1", KEY.place, "k-1", "w-1", 3, "", '"1"')
+    (part,) = part_items(KEY.place, Upload("w-1", 1), "cp:1", b"", NEVER)
+    assert read_auxiliary({**part, "_etag": '"1"'}, KEY.tenant).owner == "cp:1"
+    for guard in (keyframe_guard_item(KEY.place, "k-1"), upload_guard_item(KEY.place, "w-1")):
+        assert read_auxiliary({**guard, "_etag": '"1"'}, KEY.tenant).item_id == guard["id"]
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"tenant_id": "another"},
+        {"schema": 2},
+        {"scope": None},
+        {"write_id": 7},
+        {"workflow_name": 1},
+        {"_etag": None},
+        {"keyframe_id": "k-2"},
+        {"keyframe_id": "../k-1"},
+        {"id": "kf:k-2"},
+        {"id": "pt:w-2:0000"},
+        {"owner": ""},
+        {"owner": "cp:a/b"},
+        {"owner": "cp:\ud800"},
+        {"owner": "x" * 1024},
+    ],
+    ids=repr,
+)
+def test_auxiliary_row_of_another_kind_is_unreadable(wrong: dict[str, Any]) -> None:
+    """What is deleted goes by the fields, what it is deleted by is the id: a row in which they differ is left alone."""
+    row = {**keyframe_item(KEY.place, KEYFRAME, "sha256:0", Upload("w-1", 3)), "_etag": '"1"'}
+    with pytest.raises(UnreadableError):
+        read_auxiliary({**row, **wrong}, KEY.tenant)
+
+
+@pytest.mark.parametrize("text", ["", "a/b", "..", "a?b", "a b", "\ud800", "\u00e9"], ids=repr)
+@pytest.mark.parametrize("field", ["keyframe", "write_id"])
+def test_name_of_another_item_is_checked(field: str, text: str) -> None:
+    """Ids inside items become URLs: one that this package never wrote is damage, not a request."""
+    item = stored()
+    item["payload"] |= {"keyframe": "k-1", "spent": 1, "parts": 1, "write_id": "w-1", field: text}
+    with pytest.raises(UnreadableError, match=field):
+        read(item)
 
 
 @pytest.mark.parametrize("item", [{}, {"payload": None}, {"payload": 7}, {"payload": {}}, {"write_id": None}], ids=repr)

@@ -129,8 +129,6 @@ async def test_writes_that_move_to_another_region(name: str, sub_status: int) ->
     [
         ("read", 404, None),
         ("create", 409, False),
-        ("replace", 404, False),
-        ("replace", 412, False),
         ("delete", 404, False),
     ],
 )

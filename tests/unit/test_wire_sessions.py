@@ -13,7 +13,6 @@ from unit.support.wire import SELF, Wire, deleted, done, failed, found, item, wi
 READS = ("read", "query", "prefix query", "batch")
 WRITTEN = {
     "create": written,
-    "replace": written,
     "delete": deleted,
     "batch": lambda lsn: done(201, lsn=lsn),
 }

@@ -23,7 +23,6 @@ async def query(gateway: Gateway, meter: Meter, key: list[str] | None = None) ->
 OPERATIONS: Final[dict[str, Operation]] = {
     "read": lambda gateway, meter: gateway.read(KEY, "a", meter),
     "create": lambda gateway, meter: gateway.create(item("a"), meter),
-    "replace": lambda gateway, meter: gateway.replace(item("a"), '"1"', meter),
     "delete": lambda gateway, meter: gateway.delete(KEY, "a", meter),
     "batch": lambda gateway, meter: gateway.batch(KEY, [Create(item("a"))], meter),
     "query": query,
@@ -32,7 +31,6 @@ OPERATIONS: Final[dict[str, Operation]] = {
 WORKS: Final[dict[str, Callable[[], httpx.Response]]] = {
     "read": lambda: found(item("a")),
     "create": written,
-    "replace": written,
     "delete": deleted,
     "batch": lambda: done(201),
     "query": lambda: page(item("a")),
@@ -41,10 +39,9 @@ WORKS: Final[dict[str, Callable[[], httpx.Response]]] = {
 RESULTS: Final[dict[str, object]] = {
     "read": item("a"),
     "create": True,
-    "replace": True,
     "delete": True,
     "batch": None,
     "query": [item("a")],
     "prefix query": [item("a")],
 }
-WRITES: Final = ("create", "replace", "delete", "batch")
+WRITES: Final = ("create", "delete", "batch")

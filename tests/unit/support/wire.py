@@ -206,9 +206,7 @@ async def wire(
     router.get(f"/{CONTAINER}/").respond(json=_COLLECTION)
     router.get(f"/{CONTAINER}/pkranges/").mock(side_effect=_ranges)
     transport = HttpxTransport(httpx.AsyncClient(transport=httpx.MockTransport(router.async_handler)))
-    client = CosmosClient(
-        endpoint, credential, transport=transport, multiple_write_locations=regions > 1, **CLIENT_OPTIONS
-    )
+    client = CosmosClient(endpoint, credential, transport=transport, **CLIENT_OPTIONS)
     async with AsyncExitStack() as stack:
         stack.push_async_callback(client.close)
         if entered:
