@@ -14,6 +14,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal, NoReturn, TypeAlias, TypedDict, Unpack, cast
 
@@ -24,7 +25,15 @@ from ._endpoints import EMBEDDED, IS_A_PATH, check_endpoint, refuse_path
 from ._settings_sources import KEY_VARIABLE, FieldPath, PathText, nearest, read, shown, variable_names
 from .errors import SettingsError
 
-__all__ = ["MAX_OPERATION_TIMEOUT", "MAX_PAYLOAD_BYTES", "MAX_TTL", "CosmosStateSettings", "KeyAuth"]
+__all__ = [
+    "MAX_OPERATION_TIMEOUT",
+    "MAX_PAYLOAD_BYTES",
+    "MAX_TTL",
+    "CosmosStateSettings",
+    "KeyAuth",
+    "SettingOrigin",
+    "read_origins",
+]
 
 MAX_PAYLOAD_BYTES: Final = 64 * 1024 * 1024
 """Bytes of one checkpoint before compression, at most: a bound on the memory one load may take."""
@@ -212,7 +221,7 @@ class CosmosStateSettings(_Frozen, BaseSettings):
         examples=["skip"],
     )
     log_level: LogLevel = Field(
-        default="info",
+        default="warning",
         description="the level of the command line's log: `debug`, `info`, `warning`, `error` or `critical`",
         examples=["info"],
     )
@@ -291,6 +300,35 @@ class CosmosStateSettings(_Frozen, BaseSettings):
         if self.auth is None:
             raise key_error("is not set")
         return self.auth.key
+
+
+@dataclass(frozen=True, slots=True)
+class SettingOrigin:
+    """Where the value of a setting was read.
+
+    Attributes:
+        variable: The variable, as ours or one of the aliases.
+        place: ``the environment``, ``.env`` or ``the secrets directory``.
+    """
+
+    variable: str
+    place: str
+
+
+def read_origins(
+    *, _env_file: PathText | None = ".env", _secrets_dir: PathText | None = None
+) -> Mapping[str, SettingOrigin]:
+    """Return where `CosmosStateSettings` built with the same two arguments reads each setting.
+
+    By its name, ``auth.key`` for a nested one; what is not there has its default, or was an argument.
+
+    Args:
+        _env_file: The ``.env`` file; None for none.
+        _secrets_dir: The secrets directory; None for the one that ``COSMOS_WORKFLOW_STATE_SECRETS_DIR`` names, if any.
+    """
+    origins = read(CosmosStateSettings, _env_file, _secrets_dir).origins
+    parts = {".".join(path): origin.partition(" in ") for path, origin in origins.items()}
+    return {name: SettingOrigin(variable, place) for name, (variable, _, place) in parts.items()}
 
 
 def key_error(fault: str) -> SettingsError:
