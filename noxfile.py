@@ -50,6 +50,7 @@ FULLY_COVERED = (
     "_failures.py",
     "_gateway.py",
     "_identity.py",
+    "_inspecting.py",
     "_keyframes.py",
     "_listing.py",
     "_maf.py",

@@ -8,10 +8,25 @@ from datetime import datetime
 from agent_framework import WorkflowCheckpoint
 
 from ._gateway import Meter
-from ._listing import Selection, iterate_checkpoints, iterate_headers, list_children, list_workflows, read_lineage
-from ._logging import CHECKPOINT_LIST_CHILDREN, CHECKPOINT_READ_LINEAGE, WORKFLOW_LIST
+from ._inspecting import inspect
+from ._listing import (
+    Selection,
+    find_checkpoints,
+    iterate_checkpoints,
+    iterate_headers,
+    list_children,
+    list_workflows,
+    read_lineage,
+)
+from ._logging import (
+    CHECKPOINT_FIND,
+    CHECKPOINT_INSPECT,
+    CHECKPOINT_LIST_CHILDREN,
+    CHECKPOINT_READ_LINEAGE,
+    WORKFLOW_LIST,
+)
 from ._view import CheckpointView
-from .typing import CheckpointSummary
+from .typing import CheckpointOutline, CheckpointSummary
 
 
 class CheckpointBrowsing:
@@ -109,3 +124,37 @@ class CheckpointBrowsing:
             children = await list_children(self._view, previous_checkpoint_id, meter)
             event.add(count=len(children))
             return children
+
+    async def find_checkpoints(self, prefix: str) -> list[CheckpointSummary]:
+        """Return the checkpoints whose id begins with a text, in order: what an abbreviated id may mean.
+
+        Args:
+            prefix: The beginning of an id, or all of one; nothing is found for ``""``.
+
+        Raises:
+            CheckpointCorruptError: With ``on_undecodable="raise"``: what is stored cannot be read.
+            InvalidIdentifierError: The prefix is not a str.
+            ServiceError: The service refused, throttled or could not be reached.
+        """
+        meter = Meter()
+        async with self._view.operation(CHECKPOINT_FIND, meter) as event:
+            found = await find_checkpoints(self._view, prefix, meter)
+            event.add(count=len(found))
+            return found
+
+    async def inspect(self, checkpoint_id: str) -> CheckpointOutline:
+        """Return a checkpoint as it is stored, without restoring it: no value is unpickled, no type need be allowed.
+
+        Raises:
+            CheckpointNotFoundError: This tenant and scope have none of this id.
+            AmbiguousCheckpointError: Several workflows have; use `for_workflow`.
+            CheckpointCorruptError: What is stored cannot be read.
+            CheckpointTooLargeError: It is over this process's ``max_payload_bytes``.
+            InvalidIdentifierError: The id is not a str.
+            ServiceError: The service refused, throttled or could not be reached.
+        """
+        meter = Meter()
+        async with self._view.operation(CHECKPOINT_INSPECT, meter, checkpoint_id=checkpoint_id) as event:
+            outline = await inspect(self._view, checkpoint_id, meter)
+            event.add(workflow_name=outline.summary.workflow_name)
+            return outline

@@ -98,11 +98,19 @@ async def list_children(view: CheckpointView, previous_checkpoint_id: str, meter
     parent = possible_checkpoint_id(previous_checkpoint_id)
     if parent is None:
         return []
-    items = await _found_in_tenant(view, _queries.CHILDREN, meter, parent=parent)
-    # What several physical partitions answer is concatenated, not merged.
-    items.sort(key=lambda item: str(item["sort_key"]))
-    found = [await _summary_or_skip(view, item, meter) for item in items]
-    return [summary for summary in found if summary is not None]
+    return await _summaries_in_tenant(view, _queries.CHILDREN, meter, parent=parent)
+
+
+async def find_checkpoints(view: CheckpointView, prefix: str, meter: Meter) -> list[CheckpointSummary]:
+    """Return the checkpoints whose id begins so, in order.
+
+    Raises:
+        CosmosStateError: As `TenantCheckpointStorage.find_checkpoints` documents.
+    """
+    beginning = possible_checkpoint_id(prefix)
+    if not beginning:
+        return []
+    return await _summaries_in_tenant(view, _queries.BY_PREFIX, meter, prefix=beginning)
 
 
 async def read_lineage(view: CheckpointView, checkpoint_id: str, meter: Meter) -> list[CheckpointSummary]:
@@ -120,7 +128,7 @@ async def read_lineage(view: CheckpointView, checkpoint_id: str, meter: Meter) -
     wanted: str | None = checkpoint_id
     # Taken out, so that a lineage that runs in a circle ends where it began.
     while wanted is not None and (item := headers.pop(wanted, None)) is not None:
-        chain.append(_summary(view, item))
+        chain.append(summarize(view, item))
         wanted = chain[-1].previous_checkpoint_id
     return chain[::-1]
 
@@ -177,7 +185,7 @@ async def _restored(view: CheckpointView, item: Item, meter: Meter) -> WorkflowC
 
 async def _summary_or_skip(view: CheckpointView, item: Item, _meter: Meter) -> CheckpointSummary | None:
     try:
-        return _summary(view, item)
+        return summarize(view, item)
     except CheckpointCorruptError as error:
         if not view.skips(error):
             raise
@@ -217,6 +225,16 @@ async def _workflow_with(view: CheckpointView, checkpoint_id: str, meter: Meter)
     return names[0] if names else None
 
 
+async def _summaries_in_tenant(
+    view: CheckpointView, query: str, meter: Meter, **values: object
+) -> list[CheckpointSummary]:
+    items = await _found_in_tenant(view, query, meter, **values)
+    # What several physical partitions answer is concatenated, not merged.
+    items.sort(key=lambda item: str(item["sort_key"]))
+    found = [await _summary_or_skip(view, item, meter) for item in items]
+    return [summary for summary in found if summary is not None]
+
+
 async def _found_in_tenant(view: CheckpointView, query: str, meter: Meter, **values: object) -> list[Item]:
     """Return what a query finds in the tenant and scope, in the one workflow where the view is narrowed to one."""
     name = view.workflow_name
@@ -226,7 +244,7 @@ async def _found_in_tenant(view: CheckpointView, query: str, meter: Meter, **val
     return [item async for item in view.backend.gateway.query(text, parameters, key, meter) if view.owns(item)]
 
 
-def _summary(view: CheckpointView, item: Item) -> CheckpointSummary:
+def summarize(view: CheckpointView, item: Item) -> CheckpointSummary:
     """Return what a header says.
 
     Raises:

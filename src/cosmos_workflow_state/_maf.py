@@ -18,7 +18,7 @@ import hashlib
 import json
 import pickle
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields
 from typing import Any, Final, TypeVar, cast
 
@@ -33,8 +33,11 @@ from agent_framework._workflows._checkpoint_encoding import (
 )
 
 from ._records import CheckpointHeader, CheckpointKey, RefusedTypesError, UnreadableError
+from .typing import PickledValue
 
 _Kind = TypeVar("_Kind")
+_Restore = Callable[[bytes, str], Any]
+"""What becomes of a pickle, given the type it says it is of."""
 
 FORMAT: Final = "maf/1"
 
@@ -186,14 +189,24 @@ def deserialize(raw: bytes, key: CheckpointKey, policy: RestorePolicy) -> Workfl
         UnreadableError: The bytes are no ``maf/1``, or belong to another tenant, scope, workflow or id.
         RefusedTypesError: A type is not allowed, or a value does not come back.
     """
-    try:
-        values = _known_fields(raw, key, policy)
-    except RecursionError:
-        raise UnreadableError("the payload nests deeper than the caller's stack leaves room for") from None
+    values = _known_fields(raw, key, policy.restore)
     try:
         return WorkflowCheckpoint(**values)
     except TypeError:
         raise UnreadableError("the payload lacks a field of a checkpoint") from None
+
+
+def outline(raw: bytes, key: CheckpointKey) -> dict[str, Any]:
+    """Return the fields of the checkpoint in ``maf/1`` bytes, with a `PickledValue` in place of each pickle.
+
+    Raises:
+        UnreadableError: The bytes are no ``maf/1``, or belong to another tenant, scope, workflow or id.
+    """
+    return _known_fields(raw, key, _described)
+
+
+def _described(segment: bytes, type_key: str) -> PickledValue:
+    return PickledValue(type_key, len(segment), hashlib.sha256(segment).hexdigest())
 
 
 def _lifted(live: dict[str, Any], policy: RestorePolicy) -> tuple[Any, list[bytes]]:
@@ -215,14 +228,21 @@ def _lifted(live: dict[str, Any], policy: RestorePolicy) -> tuple[Any, list[byte
     return skeleton, lift.segments
 
 
-def _known_fields(raw: bytes, key: CheckpointKey, policy: RestorePolicy) -> dict[str, Any]:
+def _known_fields(raw: bytes, key: CheckpointKey, restore: _Restore) -> dict[str, Any]:
     """Return the fields that this version knows; the others are not even unpickled."""
+    try:
+        return _read_fields(raw, key, restore)
+    except RecursionError:
+        raise UnreadableError("the payload nests deeper than the caller's stack leaves room for") from None
+
+
+def _read_fields(raw: bytes, key: CheckpointKey, restore: _Restore) -> dict[str, Any]:
     head, segments = _split(raw)
     skeleton = head["skeleton"]
     found = (head.get("tenant"), head.get("scope"), skeleton.get("workflow_name"), skeleton.get("checkpoint_id"))
     if found != (key.tenant.value, key.scope.value, key.workflow_name, key.checkpoint_id):
         raise UnreadableError("header and payload disagree on tenant, scope, workflow or id")
-    reader = _SegmentReader(segments, policy)
+    reader = _SegmentReader(segments, restore)
     values = {name: reader.walk(value, wanted=name in _FIELDS) for name, value in skeleton.items()}
     reader.expect_end()
     if reader.refused:
@@ -286,9 +306,9 @@ class _Lift:
 class _SegmentReader:
     """Restores the values of a skeleton, each pickle from its segment, in the order in which they were taken out."""
 
-    def __init__(self, segments: memoryview, policy: RestorePolicy) -> None:
+    def __init__(self, segments: memoryview, restore: _Restore) -> None:
         self._segments = segments
-        self._policy = policy
+        self._restore = restore
         self._position = 0
         self.refused: list[RefusedTypesError] = []
 
@@ -310,7 +330,7 @@ class _SegmentReader:
 
     def _restored(self, segment: bytes, type_key: str) -> Any:
         try:
-            return self._policy.restore(segment, type_key)
+            return self._restore(segment, type_key)
         except RefusedTypesError as error:
             self.refused.append(error)
             return None

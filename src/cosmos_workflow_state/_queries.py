@@ -37,6 +37,7 @@ PLACES_OF_ID: Final = (
     "SELECT c.tenant_id, c.scope, c.workflow_name, c.checkpoint_id FROM c WHERE c.tenant_id = @tenant AND c.id = @id"
 )
 CHILDREN: Final = f"SELECT {HEADER} {_IN_TENANT} AND c.previous_checkpoint_id = @parent"
+BY_PREFIX: Final = f"SELECT {HEADER} {_IN_TENANT} AND STARTSWITH(c.checkpoint_id, @prefix)"
 WORKFLOWS: Final = f"SELECT DISTINCT c.tenant_id, c.scope, c.workflow_name {_IN_TENANT}"
 
 
@@ -68,7 +69,7 @@ def ordered(columns: str, *, newest_first: bool, limited: bool) -> str:
 
 
 def in_one_workflow(query: str) -> str:
-    """Return `CHILDREN`, `WORKFLOWS` or `AUXILIARIES` for one workflow, which is a parameter as well."""
+    """Return `BY_PREFIX`, `CHILDREN`, `WORKFLOWS` or `AUXILIARIES` for one workflow, which is a parameter as well."""
     return f"{query} AND c.workflow_name = @workflow"
 
 
@@ -111,7 +112,7 @@ def of_type(kind: str, tenant: TenantId, workflow_name: str | None, scope: Scope
 
 
 def in_tenant(tenant: TenantId, scope: Scope, workflow_name: str | None, **values: object) -> Parameters:
-    """Return the parameters of `WORKFLOWS`, and of `CHILDREN` with ``parent``.
+    """Return the parameters of `WORKFLOWS`, of `BY_PREFIX` with ``prefix``, and of `CHILDREN` with ``parent``.
 
     Args:
         tenant: Whose.

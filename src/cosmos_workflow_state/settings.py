@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal, Self, TypeAlias, TypedDict, Unpack
 
@@ -50,7 +51,9 @@ __all__ = [
     "DefaultAuth",
     "KeyAuth",
     "ManagedIdentityAuth",
+    "SettingOrigin",
     "WorkloadIdentityAuth",
+    "read_origins",
 ]
 
 MAX_PAYLOAD_BYTES: Final = 64 * 1024 * 1024
@@ -194,7 +197,7 @@ class CosmosStateSettings(Frozen, BaseSettings):
         examples=["skip"],
     )
     log_level: LogLevel = Field(
-        default="info",
+        default="warning",
         description="the level of the command line's log: `debug`, `info`, `warning`, `error` or `critical`",
         examples=["info"],
     )
@@ -283,6 +286,35 @@ class CosmosStateSettings(Frozen, BaseSettings):
         if isinstance(self.auth, KeyAuth | ConnectionStringAuth):
             return self.auth.key
         raise auth_error("key", f"{KEY_VARIABLE} is not set")
+
+
+@dataclass(frozen=True, slots=True)
+class SettingOrigin:
+    """Where the value of a setting was read.
+
+    Attributes:
+        variable: The variable, as ours or one of the aliases.
+        place: ``the environment``, ``.env`` or ``the secrets directory``.
+    """
+
+    variable: str
+    place: str
+
+
+def read_origins(
+    *, _env_file: PathText | None = ".env", _secrets_dir: PathText | None = None
+) -> Mapping[str, SettingOrigin]:
+    """Return where `CosmosStateSettings` built with the same two arguments reads each setting.
+
+    By its name, ``auth.key`` for a nested one; what is not there has its default, or was an argument.
+
+    Args:
+        _env_file: The ``.env`` file; None for none.
+        _secrets_dir: The secrets directory; None for the one that ``COSMOS_WORKFLOW_STATE_SECRETS_DIR`` names, if any.
+    """
+    origins = read(CosmosStateSettings, _env_file, _secrets_dir).origins
+    parts = {".".join(path): origin.partition(" in ") for path, origin in origins.items()}
+    return {name: SettingOrigin(variable, place) for name, (variable, _, place) in parts.items()}
 
 
 def auth_error(field: str, fault: str) -> SettingsError:

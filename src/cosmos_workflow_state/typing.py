@@ -1,20 +1,23 @@
 """What a caller may implement and gets handed: the hook that hears of failed saves, and the values around it.
 
-Values are frozen and hold no checkpoint state.
+Values are frozen and, but for `CheckpointOutline`, hold no checkpoint state.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Protocol
+from typing import Any, Protocol
 
 from .errors import CosmosStateError
 
 __all__ = [
+    "CheckpointOutline",
     "CheckpointSummary",
     "EraseProgress",
     "EraseProgressHook",
+    "PickledValue",
     "SaveFailedHook",
     "SaveFailure",
     "SaveFailures",
@@ -50,6 +53,35 @@ class CheckpointSummary:
     raw_bytes: int
     stored_bytes: int
     expires: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class PickledValue:
+    """What is known of a value of the state that is stored as a pickle, without restoring it.
+
+    Attributes:
+        type_name: ``module:qualname`` of its type.
+        size: Bytes of the pickle.
+        digest: SHA-256 of the pickle in hex: what differs in it may still be equal once it is restored.
+    """
+
+    type_name: str
+    size: int
+    digest: str
+
+
+@dataclass(frozen=True, slots=True)
+class CheckpointOutline:
+    """A checkpoint as it is stored, nothing of it restored: no code of the state's types has run.
+
+    Attributes:
+        summary: What its header says.
+        fields: The fields of the framework's ``WorkflowCheckpoint`` by name: dicts, lists, texts, numbers, True, False
+            and None as they are stored, and a `PickledValue` in place of everything else.
+    """
+
+    summary: CheckpointSummary
+    fields: Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import assert_type
@@ -39,7 +39,14 @@ from cosmos_workflow_state.errors import (
     SettingsError,
     ThrottledError,
 )
-from cosmos_workflow_state.typing import CheckpointSummary, SaveFailedHook, SaveFailure, SaveFailures
+from cosmos_workflow_state.settings import SettingOrigin, read_origins
+from cosmos_workflow_state.typing import (
+    CheckpointOutline,
+    CheckpointSummary,
+    SaveFailedHook,
+    SaveFailure,
+    SaveFailures,
+)
 
 
 def settings_from_everywhere() -> CosmosStateSettings:
@@ -131,6 +138,9 @@ async def reading_more(storage: TenantCheckpointStorage) -> AsyncIterator[str]:
     assert_type(await storage.list_workflows(), list[str])
     assert_type(await storage.lineage("an id"), list[CheckpointSummary])
     assert_type(await storage.list_children("an id"), list[CheckpointSummary])
+    assert_type(await storage.find_checkpoints("an i"), list[CheckpointSummary])
+    assert_type(await storage.inspect("an id"), CheckpointOutline)
+    assert_type(read_origins(_env_file=None), Mapping[str, SettingOrigin])
 
 
 class Alarm:

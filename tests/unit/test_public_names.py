@@ -32,9 +32,11 @@ def test_public_names_of_the_package() -> None:
 def test_public_names_of_the_types() -> None:
     """What callers implement and are handed is as much a decision."""
     assert typing.__all__ == [
+        "CheckpointOutline",
         "CheckpointSummary",
         "EraseProgress",
         "EraseProgressHook",
+        "PickledValue",
         "SaveFailedHook",
         "SaveFailure",
         "SaveFailures",

@@ -60,7 +60,7 @@ def test_defaults_are_the_documented_ones() -> None:
         "checkpoint_ttl": None,
         "operation_timeout": 60.0,
         "on_undecodable": "skip",
-        "log_level": "info",
+        "log_level": "warning",
         "log_format": "console",
     }
     assert settings.tenant_id_pattern.pattern == "[A-Za-z0-9][A-Za-z0-9._@-]{0,127}"

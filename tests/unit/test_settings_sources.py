@@ -312,7 +312,7 @@ def test_empty_is_not_set(places: Places, place: str) -> None:
         places.put(place, f"{PREFIX}{name}", "")
     places.put("secrets", "AZURE_COSMOS_ENDPOINT", "embedded:theirs")
     settings = places.read()
-    assert (settings.endpoint, settings.auth, settings.log_level) == ("embedded:theirs", DefaultAuth(), "info")
+    assert (settings.endpoint, settings.auth, settings.log_level) == ("embedded:theirs", DefaultAuth(), "warning")
 
 
 @pytest.mark.parametrize("place", PLACES[1:])

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
 
-from ._output import complain
+from ._output import ExitCode, complain
 
 __all__ = ["main"]
-
-_INTERRUPTED: Final = 130  # what shells report for a command ended by Ctrl-C: 128 + SIGINT
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -19,10 +16,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         arguments: Those of the process when left out.
 
     Returns:
-        The exit code: 0, 1 when the command failed, 130 when it was interrupted.
-
-    Raises:
-        SystemExit: The arguments are wrong (code 2), or ask for the help or the version (code 0).
+        The exit code, as docs/how-to/command-line.md lists them: 0 when all went well.
     """
     try:
         from ._main import run  # noqa: PLC0415 - Ctrl-C while it imports must end as quietly as later
@@ -30,4 +24,4 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return run(arguments)
     except KeyboardInterrupt:
         complain("interrupted")
-        return _INTERRUPTED
+        return ExitCode.INTERRUPTED

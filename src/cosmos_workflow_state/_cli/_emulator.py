@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import argparse
 import asyncio
-import base64
 import signal
 import sys
-from binascii import Error as NotBase64Error
 from collections.abc import Generator
 from contextlib import contextmanager
-from functools import partial
+from dataclasses import asdict, dataclass, field
 from types import FrameType
 from typing import TYPE_CHECKING, Final
 
@@ -23,10 +20,6 @@ from ._output import CommandError, say
 if TYPE_CHECKING:
     from cosmos_workflow_state.emulator import CosmosEmulator
 
-ABOUT: Final = "run a local Cosmos DB for NoSQL for development and tests"
-_PORT: Final = 8081
-_LAST_PORT: Final = 65535
-_MOST_PARTITIONS: Final = 1000
 _WARNING: Final = """\
 WARNING: other machines can reach this emulator. Whoever has the key can read,
 change and delete all that is in it. It is made for tests: keep it in a network
@@ -37,49 +30,35 @@ WARNING: without --tls everything, too, can be read on its way.
 """
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the command's arguments to its parser."""
-    parser.add_argument("--host", default="127.0.0.1", help="name or address to listen on (default: %(default)s)")
-    parser.add_argument(
-        "--port", type=partial(_number, 0, _LAST_PORT), default=_PORT, help="0 picks a free one (default: %(default)s)"
-    )
-    parser.add_argument("--data", metavar="PATH", help="state file, created if there is none (default: memory)")
-    parser.add_argument("--tls", action="store_true", help="speak https, with a certificate made at every start")
-    parser.add_argument("--key", type=_key, help="account key, base64 (default: a new one at every start)")
-    parser.add_argument(
-        "--partitions",
-        type=partial(_number, 1, _MOST_PARTITIONS),
-        metavar="N",
-        help="physical partitions of a container (default: by throughput)",
-    )
-    parser.add_argument("--allow-remote", action="store_true", help="listen where other machines reach it")
-    parser.add_argument("--admin", action="store_true", help="let who has the key set faults and the clock over HTTP")
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How to run it: the arguments of `CosmosEmulator`."""
+
+    data: str | None
+    host: str
+    port: int
+    tls: bool
+    key: str | None = field(repr=False)
+    partitions: int | None
+    allow_remote: bool
+    admin: bool
 
 
-def run_emulator(arguments: argparse.Namespace) -> None:
+def run_emulator(options: Options) -> None:
     """Run the emulator until SIGTERM or Ctrl-C.
 
     Args:
-        arguments: As parsed.
+        options: How.
 
     Raises:
         CommandError: It cannot run as asked.
         OSError: The address is not there, the port is taken or the file cannot be created.
     """
     try:
-        opened = emulator.CosmosEmulator(
-            data=arguments.data,
-            host=arguments.host,
-            port=arguments.port,
-            tls=arguments.tls,
-            key=arguments.key,
-            partitions=arguments.partitions,
-            allow_remote=arguments.allow_remote,
-            admin=arguments.admin,
-        )
-        if not is_loopback(arguments.host):
-            sys.stderr.write(_WARNING if arguments.tls else _WARNING + _PLAIN)
-        asyncio.run(_serve(opened, arguments.data))
+        opened = emulator.CosmosEmulator(**asdict(options))
+        if not is_loopback(options.host):
+            sys.stderr.write(_WARNING if options.tls else _WARNING + _PLAIN)
+        asyncio.run(_serve(opened, options.data))
     except (EngineError, ModuleNotFoundError, RemoteAccessError) as error:
         raise CommandError(str(error)) from error
 
@@ -115,20 +94,3 @@ def _ended_by(stop: asyncio.Event, *signals: signal.Signals) -> Generator[None]:
     finally:
         for number, handler in zip(signals, before, strict=True):
             signal.signal(number, handler)
-
-
-def _number(low: int, high: int, text: str) -> int:
-    number = int(text) if text.isdecimal() else -1
-    if not low <= number <= high:
-        raise argparse.ArgumentTypeError(f"not a number from {low} to {high}: {text}")
-    return number
-
-
-def _key(text: str) -> str:
-    try:
-        decoded = base64.b64decode(text, validate=True)
-    except (NotBase64Error, ValueError) as error:
-        raise argparse.ArgumentTypeError("the key has to be base64") from error
-    if not decoded:
-        raise argparse.ArgumentTypeError("the key is empty")
-    return text

@@ -2,7 +2,17 @@
 
 from __future__ import annotations
 
+import logging
+import os
+import sys
+from typing import TYPE_CHECKING
+
 import structlog
+
+if TYPE_CHECKING:
+    from structlog.typing import EventDict, Processor, WrappedLogger
+
+    from cosmos_workflow_state.settings import CosmosStateSettings
 
 
 def log_json_lines() -> None:
@@ -11,3 +21,32 @@ def log_json_lines() -> None:
         processors=[structlog.processors.add_log_level, structlog.processors.JSONRenderer()],
         logger_factory=structlog.PrintLoggerFactory(),
     )
+
+
+def log_to_standard_error(settings: CosmosStateSettings) -> None:
+    """Write events of the settings' level and above to standard error, in the settings' format."""
+    level = logging.getLevelNamesMapping()[settings.log_level.upper()]
+    # What made the command fail is its message already; at the levels that tell of everything it is told as well.
+    quiet: list[Processor] = [_drop_failures] if level >= logging.WARNING else []
+    structlog.configure(
+        processors=[
+            *quiet,
+            structlog.processors.add_log_level,
+            structlog.processors.TimeStamper(fmt="iso"),
+            _renderer(settings.log_format),
+        ],
+        wrapper_class=structlog.make_filtering_bound_logger(level),
+        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
+    )
+
+
+def _renderer(style: str) -> Processor:
+    if style == "json":
+        return structlog.processors.JSONRenderer()
+    return structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty() and not os.environ.get("NO_COLOR"))
+
+
+def _drop_failures(_logger: WrappedLogger, _method: str, event: EventDict) -> EventDict:
+    if str(event["event"]).endswith("_failed"):
+        raise structlog.DropEvent
+    return event

@@ -1,64 +1,64 @@
-"""Arguments to commands, and every way a command fails to an exit code and at most one line on standard error."""
+"""Every way a command ends, to an exit code and at most one message on standard error. Never a traceback."""
 
 from __future__ import annotations
 
-import argparse
+import io
 import os
 import sys
-from collections.abc import Callable, Sequence
-from importlib.metadata import version
-from typing import Final, cast
+import traceback
+from collections.abc import Sequence
 
-from ._demo import demo
-from ._emulator import ABOUT, add_arguments, run_emulator
-from ._output import PROGRAM, CommandError, complain
+from typer.main import get_command
 
-_DEMO: Final = "run a workflow to a pause, kill its process and finish it in another; needs no account and no network"
-_FAILED: Final = 1
+from ._commands import app
+from ._output import PROGRAM, CommandError, ExitCode, complain
 
 
 def run(arguments: Sequence[str] | None) -> int:
     """Run the command that the arguments name; see ``main``.
 
-    Returns:
-        The exit code: 0, or 1 when the command failed.
-
     Raises:
-        SystemExit: The arguments are wrong (code 2), or ask for the help or the version (code 0).
+        KeyboardInterrupt: It was interrupted.
     """
-    parsed = _parser().parse_args(arguments)
-    command = cast("Callable[[argparse.Namespace], None]", parsed.command)
     if sys.stdout is None:  # the shell's ">&-"
         return _fail("standard output is closed")
+    _write_everything_in_some_way()
     try:
-        command(parsed)
-    except BrokenPipeError:
-        # The reader is gone ("… | head"). What is still buffered must not be written at exit: that would fail again.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return _FAILED
-    except (CommandError, OSError) as error:
+        get_command(app).main(arguments, prog_name=PROGRAM)
+    except SystemExit as ended:
+        return _ended(ended)
+    except CommandError as error:
+        return _fail(str(error), error.code)
+    except OSError as error:
         return _fail(str(error))
-    return 0
+    except Exception as error:  # noqa: BLE001 - a traceback would print the error, which may quote somebody's state
+        return _fail(_bug(error))
+    return ExitCode.DONE
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog=PROGRAM, description="Durable, multi-tenant state for Microsoft Agent Framework workflows."
-    )
-    parser.add_argument("--version", action="version", version=f"%(prog)s {version(PROGRAM)}")
-    commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    demo_parser = commands.add_parser("demo", help=_DEMO, description=f"{_DEMO.capitalize()}.")
-    demo_parser.set_defaults(command=_run_demo)
-    emulator_parser = commands.add_parser("emulator", help=ABOUT, description=f"{ABOUT[0].upper()}{ABOUT[1:]}.")
-    add_arguments(emulator_parser)
-    emulator_parser.set_defaults(command=run_emulator)
-    return parser
+def _write_everything_in_some_way() -> None:
+    """Let a character that the terminal's encoding does not have be written out, in place of an error."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
 
 
-def _run_demo(_: argparse.Namespace) -> None:
-    demo()
+def _ended(ended: SystemExit) -> int:
+    """Return the code with which typer ends: after every command, after help, on wrong usage and on Ctrl-C."""
+    if ended.code == ExitCode.INTERRUPTED:
+        raise KeyboardInterrupt from None
+    if isinstance(ended.__context__, BrokenPipeError):
+        # The reader is gone ("… | head"). What is still buffered must not be written at exit: that would fail again.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.__stdout__.fileno() if sys.__stdout__ else 1)
+    return ended.code if isinstance(ended.code, int) else ExitCode.DONE
 
 
-def _fail(message: str) -> int:
+def _bug(error: Exception) -> str:
+    frame = traceback.extract_tb(error.__traceback__)[-1]
+    where = f"{os.path.basename(frame.filename)}:{frame.lineno}"  # noqa: PTH119 - a text, not a file to work with
+    return f"unexpected {type(error).__name__} at {where}; this is a mistake in {PROGRAM}, please report it"
+
+
+def _fail(message: str, code: ExitCode = ExitCode.FAILED) -> int:
     complain(message)
-    return _FAILED
+    return code

@@ -1,0 +1,106 @@
+"""``checkpoints delete``: some by id, or everything of a place; never without being told so twice."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import typer
+
+from cosmos_workflow_state.typing import CheckpointSummary, EraseProgress
+
+from ._browse import read_headers
+from ._output import CommandError, ExitCode, say
+from ._screen import progress, show, show_json, width
+from ._store import Place, finish, opened, resolve
+from ._views._headers import headers_table
+from ._views._layout import counted
+
+
+@dataclass(frozen=True, slots=True)
+class _Deleted:
+    workflow_name: str
+    checkpoint_id: str
+    deleted: bool
+
+
+def delete_some(place: Place, texts: Sequence[str], *, yes: bool, dry_run: bool, as_json: bool) -> None:
+    """Delete checkpoints by id.
+
+    Raises:
+        CommandError: One is not there, nobody said yes, or the library refused or failed.
+    """
+    found = finish(_resolve_all(place, texts))
+    if not dry_run:
+        _ask(f"delete {counted(len(found), 'checkpoint')} of {place}", found, yes=yes)
+    done = [] if dry_run else finish(_delete(place, found))
+    gone = [one.checkpoint_id for one in done if not one.deleted]
+    if as_json:
+        ids = [{"workflow_name": one.workflow_name, "checkpoint_id": one.checkpoint_id} for one in found]
+        answer = {"dry_run": dry_run, "checkpoints": ids, "already_gone": gone}
+        show_json({"tenant_id": place.tenant, "scope": place.scope, **answer})
+        return
+    if dry_run:
+        show(headers_table(found, width()))
+    say(f"{'would delete' if dry_run else 'deleted'} {counted(len(found) - len(gone), 'checkpoint')}")
+
+
+def delete_all(place: Place, *, yes: bool, dry_run: bool, as_json: bool) -> None:
+    """Delete everything of a place, keyframes included.
+
+    Raises:
+        CommandError: Nobody said yes, or the library refused or failed.
+    """
+    counts = finish(_count(place)) if dry_run or not yes else {}
+    total = sum(counts.values())
+    if not dry_run:
+        many = counted(len(counts), "workflow")
+        _ask(f"delete everything of {place}: {counted(total, 'checkpoint')} in {many}", (), yes=yes)
+    done = EraseProgress(checkpoints=total) if dry_run else finish(_erase(place, total or None))
+    if as_json:
+        erased = {"checkpoints": done.checkpoints, "keyframes": done.keyframes, "uploads": done.uploads}
+        show_json({"tenant_id": place.tenant, "scope": place.scope, "dry_run": dry_run, "erased": erased})
+        return
+    say(f"{'would delete' if dry_run else 'deleted'} {counted(done.checkpoints, 'checkpoint')}")
+
+
+def _ask(what: str, found: Sequence[CheckpointSummary], *, yes: bool) -> None:
+    if yes:
+        return
+    if sys.stdin is None or not sys.stdin.isatty():
+        raise CommandError(f"would {what}; add --yes to do so where nobody can be asked", ExitCode.USAGE)
+    for header in found:
+        typer.echo(f"  {header.checkpoint_id} of {header.workflow_name}", err=True)
+    if not typer.confirm(f"{what[0].upper()}{what[1:]}?", err=True):
+        raise CommandError("nothing was deleted")
+
+
+async def _resolve_all(place: Place, texts: Sequence[str]) -> list[CheckpointSummary]:
+    async with opened(place) as storage:
+        found = [await resolve(storage, place, text) for text in texts]
+    return list({(one.workflow_name, one.checkpoint_id): one for one in found}.values())
+
+
+async def _delete(place: Place, found: Sequence[CheckpointSummary]) -> list[_Deleted]:
+    done: list[_Deleted] = []
+    async with opened(place) as storage:
+        with progress("deleting") as report:
+            for one in found:
+                deleted = await storage.for_workflow(one.workflow_name).delete(one.checkpoint_id)
+                done.append(_Deleted(one.workflow_name, one.checkpoint_id, deleted))
+                report(len(done), len(found))
+    return done
+
+
+async def _count(place: Place) -> dict[str, int]:
+    async with opened(place) as storage:
+        names = await storage.list_workflows() if place.workflow is None else [place.workflow]
+        with progress("counting") as report:
+            return {name: len(found) for name, found in (await read_headers(storage, names, report)).items()}
+
+
+async def _erase(place: Place, total: int | None) -> EraseProgress:
+    async with opened(place) as storage:
+        with progress("deleting") as report:
+            return await storage.erase(progress=lambda done: report(done.checkpoints, total))

@@ -1,0 +1,69 @@
+"""``checkpoints show`` and ``checkpoints diff``: into states, restoring nothing unless that is asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import fields
+from typing import Any, Final
+
+from agent_framework import WorkflowCheckpoint
+
+from cosmos_workflow_state import TenantCheckpointStorage
+from cosmos_workflow_state.typing import CheckpointOutline
+
+from ._screen import show, show_json, width
+from ._store import Place, finish, opened, resolve
+from ._views._changes import changes
+from ._views._headers import header_json
+from ._views._state import change_json, changes_lines, checkpoint_lines, without_identity
+from ._views._values import plain, to_json
+
+_FIELDS: Final = [field.name for field in fields(WorkflowCheckpoint)]
+
+
+def show_checkpoint(place: Place, checkpoint: str, *, decode: bool, as_json: bool) -> None:
+    """Print one checkpoint.
+
+    Raises:
+        CommandError: It is not there, cannot be read, or the library refused or failed.
+    """
+    [found] = finish(_read(place, [checkpoint], decode=decode))
+    if as_json:
+        answer = {"checkpoint": header_json(found.summary), "decoded": decode}
+        state = {"fields": to_json(without_identity(found.fields))}
+        show_json({"tenant_id": place.tenant, "scope": place.scope, **answer, **state})
+    else:
+        show(checkpoint_lines(found.summary, found.fields, width()))
+
+
+def compare(place: Place, before: str, after: str, *, decode: bool, as_json: bool) -> None:
+    """Print what two checkpoints differ in.
+
+    Raises:
+        CommandError: One is not there, cannot be read, or the library refused or failed.
+    """
+    old, new = finish(_read(place, [before, after], decode=decode))
+    found = list(changes(without_identity(old.fields), without_identity(new.fields)))
+    ids = (old.summary.checkpoint_id, new.summary.checkpoint_id)
+    if as_json:
+        answer = {"before": ids[0], "after": ids[1], "decoded": decode, "changes": [*map(change_json, found)]}
+        show_json({"tenant_id": place.tenant, "scope": place.scope, **answer})
+    else:
+        show(changes_lines(*ids, found, width()))
+
+
+async def _read(place: Place, checkpoints: list[str], *, decode: bool) -> list[CheckpointOutline]:
+    async with opened(place) as storage:
+        return [await _read_one(storage, place, checkpoint, decode=decode) for checkpoint in checkpoints]
+
+
+async def _read_one(
+    storage: TenantCheckpointStorage, place: Place, checkpoint: str, *, decode: bool
+) -> CheckpointOutline:
+    one = await resolve(storage, place, checkpoint)
+    narrowed = storage.for_workflow(one.workflow_name)
+    if not decode:
+        return await narrowed.inspect(one.checkpoint_id)
+    restored = await narrowed.load(one.checkpoint_id)
+    restored_fields: Mapping[str, Any] = {name: plain(getattr(restored, name)) for name in _FIELDS}
+    return CheckpointOutline(one, restored_fields)

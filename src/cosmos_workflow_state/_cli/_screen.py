@@ -1,0 +1,72 @@
+"""Where commands show what they have found: a terminal of some width, or a pipe, which has none; and progress.
+
+Standard output has the result and nothing else. Progress is on standard error, and only where that is a terminal.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
+from typing import Any, Final
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+from rich.text import Text
+
+from ._output import complain, printable, say
+
+_PATIENCE: Final = 0.5
+"""Seconds before progress is worth showing."""
+
+Report = Callable[[int, int | None], None]
+"""Told how many are done, and of how many, None while nobody knows."""
+
+
+def width() -> int | None:
+    """Return the columns of the terminal, None where the output is no terminal: nothing is shortened to fit there."""
+    return Console(file=sys.stdout).width if sys.stdout.isatty() else None
+
+
+def show(lines: Sequence[Text]) -> None:
+    """Print lines: in colours on a terminal that has them and is not told otherwise, plain into a pipe."""
+    console = Console(file=sys.stdout, highlight=False, markup=False, emoji=False)
+    for line in lines:
+        console.print(line, soft_wrap=True)
+
+
+def show_json(document: Any) -> None:
+    """Print one JSON document, ASCII, so that every reader takes it."""
+    say(json.dumps(document, indent=2, allow_nan=False))
+
+
+def note(message: str) -> None:
+    """Tell a person something that is no result."""
+    complain(message)
+
+
+@contextmanager
+def progress(what: str, *, after: float = _PATIENCE) -> Generator[Report]:
+    """Show how far long work is, on a terminal; it leaves nothing behind.
+
+    Args:
+        what: The work.
+        after: Seconds before anything is shown.
+    """
+    console = Console(file=sys.stderr, highlight=False, markup=False, emoji=False)
+    columns = (TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn())
+    bar = Progress(*columns, console=console, transient=True, disable=not console.is_terminal)
+    task = bar.add_task(printable(what), total=None)
+    since = time.monotonic()
+
+    def report(done: int, total: int | None) -> None:
+        bar.update(task, completed=done, total=total)
+        if time.monotonic() - since >= after:
+            bar.start()
+
+    try:
+        yield report
+    finally:
+        bar.stop()

@@ -1,0 +1,126 @@
+"""The way of every command into the library: settings, factory, storage; and of the library's errors out of it.
+
+Whoever imports this loads azure and the framework.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Coroutine
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Any, Final, TypeVar
+
+from cosmos_workflow_state import CosmosStateFactory, CosmosStateSettings, TenantCheckpointStorage
+from cosmos_workflow_state.errors import (
+    AccessDeniedError,
+    CheckpointNotFoundError,
+    CosmosStateError,
+    InvalidArgumentError,
+    InvalidIdentifierError,
+    ProvisioningError,
+    ServiceUnavailableError,
+    SettingsError,
+    ThrottledError,
+)
+from cosmos_workflow_state.typing import CheckpointSummary
+
+from ._log import log_to_standard_error
+from ._output import CommandError, ExitCode
+
+_Value = TypeVar("_Value")
+
+_CANDIDATES_SHOWN: Final = 10
+
+_CODES: Final[dict[type[CosmosStateError], ExitCode]] = {
+    AccessDeniedError: ExitCode.ACCESS_DENIED,
+    CheckpointNotFoundError: ExitCode.NOT_FOUND,
+    InvalidArgumentError: ExitCode.USAGE,
+    InvalidIdentifierError: ExitCode.USAGE,
+    ProvisioningError: ExitCode.NOT_PROVISIONED,
+    SettingsError: ExitCode.USAGE,
+}
+_REMEDIES: Final[dict[type[CosmosStateError], str]] = {
+    AccessDeniedError: "check the key or the role of the identity; `config show` shows which settings are in force",
+    ServiceUnavailableError: "check COSMOS_WORKFLOW_STATE_ENDPOINT and the network, or try again later",
+    ThrottledError: "try again later, or provision more request units",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where to look.
+
+    Attributes:
+        tenant: Whose checkpoints.
+        scope: Which scope of the tenant, ``""`` for the unnamed one.
+        workflow: The one workflow to look at, None for all of the scope.
+    """
+
+    tenant: str
+    scope: str = ""
+    workflow: str | None = None
+
+    def __str__(self) -> str:
+        """Name the place in a sentence."""
+        scope = f"scope {self.scope!r}" if self.scope else "the unnamed scope"
+        workflow = "" if self.workflow is None else f" for workflow {self.workflow!r}"
+        return f"tenant {self.tenant!r} in {scope}{workflow}"
+
+
+@asynccontextmanager
+async def opened(place: Place) -> AsyncGenerator[TenantCheckpointStorage]:
+    """Open the storage of a place, by the settings of the environment."""
+    settings = CosmosStateSettings()
+    log_to_standard_error(settings)
+    async with CosmosStateFactory(settings) as factory:
+        storage = factory.for_tenant(place.tenant).checkpoints.scoped(place.scope)
+        yield storage if place.workflow is None else storage.for_workflow(place.workflow)
+
+
+def finish(work: Coroutine[Any, Any, _Value]) -> _Value:
+    """Do the work of a command.
+
+    Raises:
+        CommandError: In place of the library's errors.
+    """
+    try:
+        return asyncio.run(work)
+    except CosmosStateError as error:
+        raise explained(error) from None
+
+
+def explained(error: CosmosStateError) -> CommandError:
+    """Return what the user of a command is told about an error of the library, and the exit code."""
+    code = ExitCode.TRY_AGAIN if error.retryable else ExitCode.FAILED
+    code = next((known for kind, known in _CODES.items() if isinstance(error, kind)), code)
+    remedy = next((text for kind, text in _REMEDIES.items() if isinstance(error, kind)), "")
+    # An error may bring a better remedy than the one for its kind.
+    own = bool(getattr(error, "remedy", ""))
+    return CommandError(f"{error}; {remedy}" if remedy and not own else str(error), code)
+
+
+async def resolve(storage: TenantCheckpointStorage, place: Place, text: str) -> CheckpointSummary:
+    """Return the one checkpoint that an id, or the beginning of one, means.
+
+    Raises:
+        CommandError: None is meant, or more than one.
+    """
+    found = await storage.find_checkpoints(text)
+    meant = [one for one in found if one.checkpoint_id == text] or found
+    if not meant:
+        raise CommandError(
+            f"no checkpoint of {place} has an id that begins with {text!r}; `checkpoints list` shows what there is",
+            ExitCode.NOT_FOUND,
+        )
+    if len(meant) > 1:
+        raise CommandError(_ambiguous(text, meant), ExitCode.USAGE)
+    return meant[0]
+
+
+def _ambiguous(text: str, meant: list[CheckpointSummary]) -> str:
+    lines = [f"  {one.checkpoint_id} of {one.workflow_name}" for one in meant[:_CANDIDATES_SHOWN]]
+    if len(meant) > _CANDIDATES_SHOWN:
+        lines.append(f"  and {len(meant) - _CANDIDATES_SHOWN:,} more")
+    remedy = "give more of it, or --workflow where the ids are the same"
+    return "\n".join((f"{text!r} may be any of {len(meant):,} checkpoints; {remedy}:", *lines))

@@ -1,0 +1,234 @@
+"""Tables, ids, values and settings as commands show them."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from decimal import Decimal
+from enum import Enum
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import SecretStr
+
+from cosmos_workflow_state import CosmosStateSettings, KeyAuth
+from cosmos_workflow_state._cli._output import printable
+from cosmos_workflow_state._cli._views._headers import header_fields, header_json, headers_table
+from cosmos_workflow_state._cli._views._layout import Column, layout, moment, shorten, shown_ids
+from cosmos_workflow_state._cli._views._settings import rows_of, settings_json, settings_table
+from cosmos_workflow_state._cli._views._values import brief, plain, to_json
+from cosmos_workflow_state.settings import SettingOrigin
+from cosmos_workflow_state.typing import PickledValue
+from support.headers import header
+
+COLUMNS = (Column("name"), Column("bytes", right=True))
+
+
+class Colour(Enum):
+    """A value that is a name."""
+
+    RED = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A value without a dict of its own."""
+
+    article: str
+    price: Any
+
+
+class Basket:
+    """A value with attributes."""
+
+    def __init__(self) -> None:
+        self.lines = [Line("paper", Decimal("1.50"))]
+
+
+class Bare:
+    """A value without attributes."""
+
+
+def texts(lines: list[Any]) -> list[str]:
+    """Return lines without their styles."""
+    return [line.plain for line in lines]
+
+
+def test_a_table_is_aligned_by_what_a_terminal_shows() -> None:
+    """Wide characters take two columns; no line ends in blanks."""
+    assert texts(layout(COLUMNS, [["支付", "8"], ["a", "1,234"]], 20)) == [
+        "name  bytes",
+        "----  -----",
+        "支付      8",
+        "a     1,234",
+    ]
+
+
+def test_a_table_that_does_not_fit_becomes_records() -> None:
+    """Each row is a block that begins with its first column; what is empty is left out."""
+    rows = [["x" * 20, "1"], ["y", ""]]
+
+    assert texts(layout(COLUMNS, rows, 20)) == ["x" * 20, "  bytes: 1", "y"]
+    assert len(texts(layout(COLUMNS, rows, None))) == 4
+
+
+@given(st.lists(st.text(), max_size=6), st.sampled_from([None, 80]))
+def test_shown_ids_are_told_apart(ids: list[str], width: int | None) -> None:
+    """However alike ids are, what is shown of each is the beginning of no other; a pipe gets all of it."""
+    shown = shown_ids(ids, width)
+
+    assert len(set(shown.values())) == len(set(map(printable, set(ids)))) or width is not None
+    for one in ids:
+        assert printable(one).startswith(shown[one])
+        assert (shown[one] == printable(one)) or not any(
+            printable(other).startswith(shown[one]) for other in ids if other != one
+        )
+
+
+def test_ids_of_people_are_never_abbreviated() -> None:
+    """A short id is whole; of a long one eight characters are shown, or as many as tell it apart."""
+    assert shown_ids(["cp-00000001", "3f0c1a2b-11", "3f0c1a2b-12-a", "9" * 36], 80) == {
+        "cp-00000001": "cp-00000001",
+        "3f0c1a2b-11": "3f0c1a2b-11",
+        "3f0c1a2b-12-a": "3f0c1a2b-12",
+        "9" * 36: "9" * 8,
+    }
+
+
+@given(st.text())
+def test_nothing_shown_can_steer_a_terminal(text: str) -> None:
+    """Whatever an id or a state has in it, what is printed is printable and begins no escape sequence."""
+    assert printable(text).isprintable()
+
+
+@pytest.mark.parametrize(
+    ("timestamp", "shown"),
+    [
+        ("2026-11-29T10:00:00.123456+02:00", "2026-11-29 08:00:00"),
+        ("yesterday", "yesterday"),
+        ("0001-01-01T00:00:00+14:00", "0001-01-01T00:00:00+14:00"),
+    ],
+    ids=["offset", "no time", "before the first year"],
+)
+def test_times_are_utc(timestamp: str, shown: str) -> None:
+    """What cannot be read as a time is shown as it is."""
+    assert moment(timestamp) == shown
+
+
+def test_texts_are_shortened_to_a_limit() -> None:
+    """The three dots count."""
+    assert [shorten("abcdef", limit) for limit in (6, 5, 2)] == ["abcdef", "ab...", "..."]
+
+
+def test_headers_have_the_columns_they_need() -> None:
+    """Workflow and expiry have columns only where there are several or some."""
+    expires = datetime(2026, 12, 1, tzinfo=UTC)
+    alone = texts(headers_table([header("a")], 80))
+    several = texts(headers_table([header("a"), header("b", workflow_name="other", expires=expires)], 120))
+
+    assert alone[0].split() == ["checkpoint", "time", "(UTC)", "step", "waiting", "bytes", "stored"]
+    assert several[0].split()[1] == "workflow"
+    assert several[3].endswith("2026-12-01 00:00:00")
+    assert header_json(header("b", expires=expires))["expires"] == "2026-12-01T00:00:00+00:00"
+
+
+def test_fields_of_a_header_count_what_they_do_not_list() -> None:
+    """Only a hundred requests are listed in a header."""
+    assert dict(header_fields(header("a", pending=("r",), pending_request_count=3)))["waits for"] == "r and 2 more"
+    assert dict(header_fields(header("a")))["waits for"] == "nothing"
+
+
+@pytest.mark.parametrize(
+    ("value", "limit", "shown"),
+    [
+        ({"a": [1, None]}, 20, '{"a": [1, null]}'),
+        ({"a": "x" * 50, "b": 1}, 20, "{2 entries}"),
+        ({"a": "x" * 50}, 20, "{1 entry}"),
+        (["x" * 50], 20, "[1 item]"),
+        ("x" * 50, 10, '"xxxxxx...'),
+        ("\x9b31m", 20, r'"\x9b31m"'),
+        (PickledValue("module:Type", 1234, ""), 40, "<pickled module:Type, 1,234 bytes>"),
+        (PickledValue("module:Type", 1, ""), 5, "<pickled Type, 1 byte>"),
+    ],
+    ids=str,
+)
+def test_values_in_brief(value: Any, limit: int, shown: str) -> None:
+    """What is short is shown, what is long is counted, and a pickle is named."""
+    assert brief(value, limit) == shown
+
+
+def test_json_has_no_numbers_that_json_does_not_have() -> None:
+    """NaN and the infinities are texts; a pickle is the object that stands for it in the store."""
+    value = {"a": [math.nan, math.inf, -math.inf, 2**70], "p": PickledValue("m:T", 5, "x")}
+
+    assert to_json(value) == {
+        "a": ["NaN", "Infinity", "-Infinity", 2**70],
+        "p": {"__pickled__": 5, "__type__": "m:T"},
+    }
+
+
+def test_restored_values_become_plain() -> None:
+    """Objects are their attributes and their type; what has none is only its type."""
+    here = __name__
+    circle: list[Any] = []
+    circle.append(circle)
+
+    assert plain({1: (b"abc", {2.5}), Colour.RED: Basket(), (1,): Bare()}) == {
+        "1": ["<3 bytes>", [2.5]],
+        "Colour.RED": {
+            "__type__": f"{here}:Basket",
+            "lines": [
+                {"__type__": f"{here}:Line", "article": "paper", "price": "<decimal:Decimal 1.50>"},
+            ],
+        },
+        "<builtins:tuple>": f"<{here}:Bare>",
+    }
+    assert plain([Colour.RED, str, 1j]) == [
+        f"<{here}:Colour Colour.RED>",
+        "<class builtins:str>",
+        "<builtins:complex 1j>",
+    ]
+    assert "<builtins:list>" in json.dumps(plain(circle))
+
+
+def test_settings_are_shown_with_origins_and_without_secrets() -> None:
+    """A secret is a mask in every form; a value has the variable, the default or other settings as its origin."""
+    settings = CosmosStateSettings(
+        _env_file=None,
+        endpoint="https://contoso.documents.azure.com",
+        auth=KeyAuth(key=SecretStr("a2V5")),
+        database="db",
+    )
+    origins = {
+        "auth.key": SettingOrigin("COSMOS_WORKFLOW_STATE_KEY", ".env"),
+        "endpoint": SettingOrigin("COSMOS_WORKFLOW_STATE_ENDPOINT", "the environment"),
+    }
+    rows = rows_of(settings, origins)
+    shown = {line.split()[0]: re.split("  +", line)[1:] for line in texts(settings_table(rows, None))}
+
+    assert shown["auth.key"] == ["**********", ".env: COSMOS_WORKFLOW_STATE_KEY"]
+    assert shown["endpoint"][1:] == ["the environment"]
+    assert shown["auth.mode"] == ["key", "default"]
+    assert shown["database"] == ["db", "other settings"]
+    assert shown["allowed_checkpoint_types"] == ["not set", "default"]
+    assert "a2V5" not in json.dumps(settings_json(rows))
+    assert settings_json(rows)["settings"][3] == {
+        "name": "auth.mode",
+        "variable": "COSMOS_WORKFLOW_STATE_AUTH__MODE",
+        "value": "key",
+        "source": "default",
+    }
+
+
+def test_settings_that_are_lists_are_shown_as_such() -> None:
+    """Types are separated by commas, as the variable takes them, and a list in JSON."""
+    settings = CosmosStateSettings(_env_file=None, endpoint="embedded:", allowed_checkpoint_types=["a:B", "c:D"])
+    rows = rows_of(settings, {})
+
+    assert "a:B, c:D" in "\n".join(texts(settings_table(rows, 80)))
+    assert json.dumps(["a:B", "c:D"]) in json.dumps(settings_json(rows))
