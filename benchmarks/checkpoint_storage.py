@@ -29,7 +29,7 @@ from agent_framework_azure_cosmos import CosmosCheckpointStorage
 from azure.cosmos.aio import ContainerProxy, CosmosClient
 
 from cosmos_workflow_state import CosmosStateFactory, CosmosStateSettings, TenantCheckpointStorage, _queries
-from cosmos_workflow_state._connection import CLIENT_OPTIONS
+from cosmos_workflow_state._clients import CLIENT_OPTIONS
 from cosmos_workflow_state._embedded import open_embedded
 from cosmos_workflow_state._identity import Scope, TenantId, checkpoint_item_id
 

@@ -28,7 +28,7 @@ from azure.core.pipeline.transport import AsyncHttpTransport, HttpRequest
 from azure.cosmos.aio import ContainerProxy, CosmosClient
 
 from cosmos_workflow_state import _queries
-from cosmos_workflow_state._connection import CLIENT_OPTIONS
+from cosmos_workflow_state._clients import CLIENT_OPTIONS
 from cosmos_workflow_state._embedded import EmbeddedResponse, open_embedded
 from cosmos_workflow_state._identity import Scope, TenantId
 from cosmos_workflow_state._ordering import scope_range

@@ -9,34 +9,20 @@ import asyncio
 import os
 import warnings
 from contextlib import AsyncExitStack
-from importlib.metadata import version
-from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
 from azure.core.credentials_async import AsyncTokenCredential
 from azure.cosmos.aio import ContainerProxy, CosmosClient
 from structlog.typing import FilteringBoundLogger
 
-from ._credentials import account_keys, make_credential, refuse_plain_http
-from ._embedded import EmbeddedAccount, EngineError, open_embedded
+from ._clients import enter_client
+from ._credentials import account_keys
 from ._logging import CREDENTIAL_KEY_ROTATED, FACTORY_CLOSE, FACTORY_OPEN, emit, operation
 from ._provisioning import open_container
 from ._remedies import Access
-from ._service_errors import translated
 from ._throughput import Throughput
-from .errors import AccessDeniedError, FactoryClosedError, ProvisioningError
+from .errors import AccessDeniedError, FactoryClosedError
 from .settings import CosmosStateSettings
-
-CLIENT_OPTIONS: Final[dict[str, Any]] = {
-    # All retries are the gateway's: the client re-sends writes that are not idempotent after a dropped connection, and
-    # turns one throttled query into 100 requests. (-1: it takes 0 for "not given".)
-    "retry_total": 0,
-    "retry_throttle_total": -1,
-    # Otherwise a text in Chinese takes twice, an emoji three times the bytes it is stored and paid for with.
-    "enable_compact_utf8_item_writes": True,
-    "user_agent_suffix": f"cosmos-workflow-state/{version('cosmos-workflow-state')}",
-}
-
 
 _UNAUTHORIZED: Final = 401
 
@@ -199,42 +185,13 @@ class CosmosConnection:
         return container
 
     async def _enter_client(self, opening: AsyncExitStack) -> CosmosClient:
-        client = await self._build_client(opening)
-        # Before entering: a client whose entering fails has a session to close, and without entering there would be no
-        # session token, so no reading of what was just written.
-        opening.push_async_callback(client.close)
-        with translated(access=self.access):
-            await client.__aenter__()
-        return client
-
-    async def _build_client(self, opening: AsyncExitStack) -> CosmosClient:
-        settings = self._settings
-        if not settings.is_embedded:
-            return CosmosClient(settings.endpoint, await self._credential(opening), **CLIENT_OPTIONS)
-        account = await self._open_embedded()
-        opening.push_async_callback(account.close)
-        return CosmosClient(account.endpoint, account.key, transport=account.transport(), **CLIENT_OPTIONS)
-
-    async def _credential(self, opening: AsyncExitStack) -> str | AsyncTokenCredential:
-        settings = self._settings
-        given = self._given_credential
         if self._keys is None:
-            self._keys = () if given is not None else account_keys(settings)
-        if self._keys:
-            return self._keys[0]
-        refuse_plain_http(settings)
-        return given if given is not None else await opening.enter_async_context(make_credential(settings))
-
-    async def _open_embedded(self) -> EmbeddedAccount:
-        path = self._settings.embedded_path
-        try:
-            return await open_embedded(path)
-        except (EngineError, OSError) as error:
-            fault = str(error) if path is None else _fault_of(path, error)
-            raise ProvisioningError(
-                f"the state file that COSMOS_WORKFLOW_STATE_ENDPOINT names cannot be opened: {fault}; it takes a path "
-                "in a directory that exists and that this user may write to, for example embedded:state.db"
-            ) from error
+            keyless = self._settings.is_embedded or self._given_credential is not None
+            self._keys = () if keyless else account_keys(self._settings)
+        key = self._keys[0] if self._keys else None
+        return await enter_client(
+            self._settings, opening, access=self.access, key=key, credential=self._given_credential
+        )
 
 
 def _in_session_of(before: ContainerProxy, container: ContainerProxy) -> ContainerProxy:
@@ -246,12 +203,3 @@ def _in_session_of(before: ContainerProxy, container: ContainerProxy) -> Contain
     if session is not None and own is not None:
         container.client_connection.session = session
     return container
-
-
-def _fault_of(path: Path, error: Exception) -> str:
-    where = path.absolute()
-    if not where.parent.is_dir():
-        return f"{where}: its directory does not exist"
-    if where.is_dir():
-        return f"{where}: it is a directory"
-    return f"{where}: {error}"

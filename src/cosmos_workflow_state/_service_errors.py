@@ -99,6 +99,14 @@ def number(text: object) -> float | None:
     return value if math.isfinite(value) and value >= 0 else None
 
 
+def seconds_ahead(date: str | None, now: float) -> float | None:
+    """Return the seconds that a clock, which shows ``now``, is ahead of a ``Date`` header; None where that is none."""
+    try:
+        return None if date is None else now - parsedate_to_datetime(date).timestamp()
+    except (ValueError, OverflowError):
+        return None
+
+
 def _answer(error: CosmosHttpResponseError | CosmosBatchOperationError, access: Access | None) -> CosmosStateError:
     loose = cast("Any", error)
     status: int = loose.status_code
@@ -119,20 +127,12 @@ def _answer(error: CosmosHttpResponseError | CosmosBatchOperationError, access: 
     if kind is not AccessDeniedError:
         return kind(message, **fields)
     said = str(getattr(error, "http_error_message", None))
-    remedy = _remedy(Refusal(status, sub_status, said, _ahead(headers.get(_DATE))), access)
+    remedy = _remedy(Refusal(status, sub_status, said, seconds_ahead(headers.get(_DATE), time.time())), access)
     return AccessDeniedError(message, remedy=remedy.text, missing_actions=remedy.missing_actions, **fields)
 
 
 def _remedy(refusal: Refusal, access: Access | None) -> Remedy:
     return Remedy("") if access is None else remedy_for(refusal, access)
-
-
-def _ahead(date: str | None) -> float | None:
-    """Return the seconds that this machine's clock is ahead of a ``Date`` header."""
-    try:
-        return None if date is None else time.time() - parsedate_to_datetime(date).timestamp()
-    except (ValueError, OverflowError):
-        return None
 
 
 def _kind(status: int, sub_status: int | None) -> _Kind:

@@ -14,11 +14,12 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from unittest import mock
 
 import pytest
 import structlog
 
-from cosmos_workflow_state._cli import main
+from cosmos_workflow_state._cli import _doctor, main
 from support.approvals import approvals, store
 
 PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "command-line.md"
@@ -27,8 +28,10 @@ SIZES = (
     re.compile(r"(?<=, )[\d,]+(?= bytes?>)"),
     re.compile(r"(?<=^size        )[\d,]+ bytes, stored in [\d,]+$", re.MULTILINE),
     re.compile(r"[\d,]+ +[\d,]+$", re.MULTILINE),
+    re.compile(r"(?<=^ok       round trip  )[\d.]+ ms", re.MULTILINE),
+    re.compile(r"(?<=^ok       versions    )agent-framework-core [^$]*?(?=\n\n)", re.MULTILINE),
 )
-"""Bytes of pickles and of what is compressed, which differ between versions of Python and of zstd."""
+"""Bytes of pickles and of what is compressed, which differ between versions of Python and of zstd; time; versions."""
 
 PROMPT = "$ cosmos-workflow-state "
 ENDPOINT = "COSMOS_WORKFLOW_STATE_ENDPOINT"
@@ -54,7 +57,9 @@ def commands(block: str) -> list[str]:
 def transcript(command: str) -> str:
     """Return a command with its output, and then its complaint, as a terminal would show them."""
     output, complaint = io.StringIO(), io.StringIO()
-    with contextlib.redirect_stdout(output), contextlib.redirect_stderr(complaint):
+    # What the doctor says is wrapped, on terminals only.
+    terminal = mock.patch.object(_doctor, "width", return_value=80)
+    with terminal, contextlib.redirect_stdout(output), contextlib.redirect_stderr(complaint):
         main(shlex.split(command))
     return f"{PROMPT}{command}\n{output.getvalue()}{complaint.getvalue()}"
 
@@ -72,7 +77,7 @@ def page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
 def test_transcripts_are_what_is_printed(page: str) -> None:
     """Every command of the page prints what stands below it."""
     assert without_sizes(regenerated(page)) == without_sizes(page)
-    assert sum(len(commands(block)) for block in BLOCK.findall(page)) == 9
+    assert sum(len(commands(block)) for block in BLOCK.findall(page)) == 11
 
 
 def test_transcripts_fit_the_page(page: str) -> None:

@@ -188,7 +188,7 @@ class _BrokenCloseClient(CosmosClient):
 @pytest.fixture
 def broken_close(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let the factory's own client fail to close."""
-    monkeypatch.setattr("cosmos_workflow_state._connection.CosmosClient", _BrokenCloseClient)
+    monkeypatch.setattr("cosmos_workflow_state._clients.CosmosClient", _BrokenCloseClient)
 
 
 @pytest.mark.usefixtures("broken_close")

@@ -11,7 +11,7 @@ from azure.core.exceptions import ServiceRequestError, ServiceResponseError
 from azure.core.pipeline.transport import HttpRequest
 from azure.cosmos.aio import CosmosClient
 
-from cosmos_workflow_state._connection import CLIENT_OPTIONS
+from cosmos_workflow_state._clients import CLIENT_OPTIONS
 from cosmos_workflow_state._embedded import EmbeddedResponse, EmbeddedTransport, open_embedded
 from cosmos_workflow_state.emulator._values import Response
 

@@ -17,7 +17,7 @@ from pydantic.fields import FieldInfo
 from cosmos_workflow_state import CosmosStateSettings
 from cosmos_workflow_state._auth_settings import AUTH_FIELDS
 from cosmos_workflow_state._codec import MAX_WHOLE_BYTES
-from cosmos_workflow_state._definitions import CHECKPOINTS
+from cosmos_workflow_state._definitions import CHECKPOINTS, DATA_ACTIONS
 from cosmos_workflow_state._documents import (
     CHECKPOINT_TYPE,
     KEYFRAME_GUARD_TYPE,
@@ -38,6 +38,7 @@ PAGES = [ROOT / "README.md", ROOT / "samples" / "README.md", *sorted((ROOT / "do
 README = ROOT / "README.md"
 TUTORIAL = ROOT / "docs" / "tutorial" / "first-pause.md"
 CONFIGURE = ROOT / "docs" / "how-to" / "configure.md"
+PROVISION = ROOT / "docs" / "how-to" / "provision.md"
 DATA_MODEL = ROOT / "docs" / "reference" / "data-model.md"
 CHOICES = ROOT / "docs" / "explanation" / "choices.md"
 SAMPLES = ROOT / "samples" / "README.md"
@@ -208,6 +209,13 @@ def test_the_settings_table_is_the_model() -> None:
         [f"`{name}`", f"`{variable}`", default_of(field), examples_of(field), field.description]
         for name, variable, field in settings()
     ]
+
+
+def test_the_table_of_rights_is_the_role() -> None:
+    """The page about least privilege names exactly the data actions of the role, each with its reason."""
+    rows = re.findall(r"^\| `(Microsoft\S+)` \| (.+) \|$", PROVISION.read_text("utf-8"), re.MULTILINE)
+
+    assert dict(rows) == dict(DATA_ACTIONS)
 
 
 def test_the_data_model_is_the_code() -> None:

@@ -10,7 +10,8 @@ import httpx
 import pytest
 
 from cosmos_workflow_state import CosmosStateSettings
-from cosmos_workflow_state._connection import CLIENT_OPTIONS, CosmosConnection
+from cosmos_workflow_state._clients import CLIENT_OPTIONS
+from cosmos_workflow_state._connection import CosmosConnection
 from cosmos_workflow_state._gateway import Delete, Gateway, Meter, Upsert
 from cosmos_workflow_state._logging import get_logger
 from cosmos_workflow_state.errors import AccessDeniedError, ServiceUnavailableError

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
-
-import typer
+from typing import Final
 
 from cosmos_workflow_state.typing import CheckpointSummary, EraseProgress
 
+from ._asking import ask
 from ._browse import read_headers
-from ._output import CommandError, ExitCode, say
+from ._output import say
 from ._screen import progress, show, show_json, width
 from ._store import Place, finish, opened, resolve
 from ._views._headers import headers_table
 from ._views._layout import counted
+
+_NOTHING: Final = "nothing was deleted"
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +34,8 @@ def delete_some(place: Place, texts: Sequence[str], *, yes: bool, dry_run: bool,
     """
     found = finish(_resolve_all(place, texts))
     if not dry_run:
-        _ask(f"delete {counted(len(found), 'checkpoint')} of {place}", found, yes=yes)
+        what = f"delete {counted(len(found), 'checkpoint')} of {place}"
+        ask(what, yes=yes, about=[f"{one.checkpoint_id} of {one.workflow_name}" for one in found], no=_NOTHING)
     done = [] if dry_run else finish(_delete(place, found))
     gone = [one.checkpoint_id for one in done if not one.deleted]
     if as_json:
@@ -56,24 +58,13 @@ def delete_all(place: Place, *, yes: bool, dry_run: bool, as_json: bool) -> None
     total = sum(counts.values())
     if not dry_run:
         many = counted(len(counts), "workflow")
-        _ask(f"delete everything of {place}: {counted(total, 'checkpoint')} in {many}", (), yes=yes)
+        ask(f"delete everything of {place}: {counted(total, 'checkpoint')} in {many}", yes=yes, no=_NOTHING)
     done = EraseProgress(checkpoints=total) if dry_run else finish(_erase(place, total or None))
     if as_json:
         erased = {"checkpoints": done.checkpoints, "keyframes": done.keyframes, "uploads": done.uploads}
         show_json({"tenant_id": place.tenant, "scope": place.scope, "dry_run": dry_run, "erased": erased})
         return
     say(f"{'would delete' if dry_run else 'deleted'} {counted(done.checkpoints, 'checkpoint')}")
-
-
-def _ask(what: str, found: Sequence[CheckpointSummary], *, yes: bool) -> None:
-    if yes:
-        return
-    if sys.stdin is None or not sys.stdin.isatty():
-        raise CommandError(f"would {what}; add --yes to do so where nobody can be asked", ExitCode.USAGE)
-    for header in found:
-        typer.echo(f"  {header.checkpoint_id} of {header.workflow_name}", err=True)
-    if not typer.confirm(f"{what[0].upper()}{what[1:]}?", err=True):
-        raise CommandError("nothing was deleted")
 
 
 async def _resolve_all(place: Place, texts: Sequence[str]) -> list[CheckpointSummary]:

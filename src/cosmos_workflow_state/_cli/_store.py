@@ -92,12 +92,19 @@ def finish(work: Coroutine[Any, Any, _Value]) -> _Value:
 
 def explained(error: CosmosStateError) -> CommandError:
     """Return what the user of a command is told about an error of the library, and the exit code."""
+    found, remedy, code = told(error)
+    # An error's own remedy has lines of its own.
+    return CommandError(str(error) if remedy in str(error) else f"{found}; {remedy}", code)
+
+
+def told(error: CosmosStateError) -> tuple[str, str, ExitCode]:
+    """Return what an error of the library says, what to do about it, and the exit code."""
     code = ExitCode.TRY_AGAIN if error.retryable else ExitCode.FAILED
     code = next((known for kind, known in _CODES.items() if isinstance(error, kind)), code)
-    remedy = next((text for kind, text in _REMEDIES.items() if isinstance(error, kind)), "")
     # An error may bring a better remedy than the one for its kind.
-    own = bool(getattr(error, "remedy", ""))
-    return CommandError(f"{error}; {remedy}" if remedy and not own else str(error), code)
+    own: str = getattr(error, "remedy", "")
+    remedy = own or next((text for kind, text in _REMEDIES.items() if isinstance(error, kind)), "")
+    return str(error).removesuffix(own).rstrip("\n"), remedy, code
 
 
 async def resolve(storage: TenantCheckpointStorage, place: Place, text: str) -> CheckpointSummary:

@@ -15,7 +15,7 @@ import respx
 from azure.core.credentials_async import AsyncTokenCredential
 from azure.cosmos.aio import ContainerProxy, CosmosClient
 
-from cosmos_workflow_state._connection import CLIENT_OPTIONS
+from cosmos_workflow_state._clients import CLIENT_OPTIONS
 from cosmos_workflow_state._gateway import Gateway, Item
 from cosmos_workflow_state._remedies import Access
 from unit.support.httpx_transport import HttpxTransport

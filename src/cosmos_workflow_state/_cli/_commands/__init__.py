@@ -14,7 +14,9 @@ from cosmos_workflow_state._cli._output import PROGRAM, say
 
 from ._checkpoints import checkpoints
 from ._config import config
+from ._doctor import doctor
 from ._local import demo, emulator
+from ._provision import provision
 from ._workflows import workflows
 
 __all__ = ["app"]
@@ -42,6 +44,8 @@ def program(
     """
 
 
+app.command()(doctor)
+app.command()(provision)
 app.add_typer(config)
 app.add_typer(workflows)
 app.add_typer(checkpoints)

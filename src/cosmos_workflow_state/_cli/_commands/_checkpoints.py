@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from ._options import Checkpoint, Decode, Json, Scope, Tenant, Workflow
+from ._options import Checkpoint, Decode, Json, Scope, Tenant, Workflow, Yes
 
 checkpoints = typer.Typer(
     name="checkpoints", help="Show, compare and delete the checkpoints of a tenant.", no_args_is_help=True
@@ -94,7 +94,7 @@ def delete(
     scope: Scope = "",
     workflow: Workflow = None,
     everything: Annotated[bool, typer.Option("--all", help="All of the scope, or of --workflow in it.")] = False,
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    yes: Yes = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show what would be deleted.")] = False,
     as_json: Json = False,
 ) -> None:

@@ -14,6 +14,7 @@ Workflow: TypeAlias = Annotated[
     str | None, typer.Option("--workflow", metavar="NAME", help="Only this workflow; all of the scope if left out.")
 ]
 Json: TypeAlias = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
+Yes: TypeAlias = Annotated[bool, typer.Option("--yes", help="Do not ask.")]
 Decode: TypeAlias = Annotated[
     bool, typer.Option("--decode", help="Restore pickled values, of allowed types only. Runs code of these types.")
 ]

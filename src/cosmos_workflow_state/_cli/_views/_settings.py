@@ -49,6 +49,12 @@ def settings_table(rows: Sequence[SettingRow], width: int | None) -> list[Text]:
     return layout(columns, [(row.name, _text(row.value), _from(row)) for row in rows], width)
 
 
+def short_table(rows: Sequence[SettingRow], width: int | None) -> list[Text]:
+    """Return rows as lines, without the names of variables."""
+    columns = (Column("setting", style="cyan"), Column("value"), Column("from"))
+    return layout(columns, [(row.name, _text(row.value), row.source) for row in rows], width)
+
+
 def settings_json(rows: Sequence[SettingRow]) -> dict[str, Any]:
     """Return rows as JSON."""
     return {

@@ -1,0 +1,314 @@
+"""``doctor`` and ``provision`` as their users run them: on a state file, on an emulator over TLS by key and token."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+import structlog
+from azure.cosmos.aio import CosmosClient
+
+from cosmos_workflow_state._cli import main
+from cosmos_workflow_state._definitions import CHECKPOINTS, DATA_ACTIONS
+from cosmos_workflow_state._embedded import open_embedded
+from cosmos_workflow_state.emulator import CosmosEmulator
+from support.terminals import on_terminal, without_escapes
+
+PREFIX = "COSMOS_WORKFLOW_STATE_"
+RIGHT = CHECKPOINTS.properties("checkpoints")
+ITEMS = "Microsoft.DocumentDB/databaseAccounts/sqlDatabases/containers/items"
+
+Run = Callable[..., Awaitable[tuple[int, str, str]]]
+
+
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Iterator[Run]:
+    """Yield a function that runs a command with these settings only: exit code, output and complaints."""
+    monkeypatch.chdir(tmp_path)
+
+    async def run_command(*arguments: str, **settings: str) -> tuple[int, str, str]:
+        with monkeypatch.context() as patch:
+            for name, value in settings.items():
+                patch.setenv(f"{PREFIX}{name}", value)
+            code = await asyncio.to_thread(main, arguments)
+        return code, *capsys.readouterr()
+
+    yield run_command
+    structlog.reset_defaults()
+
+
+@pytest.fixture
+async def emulator() -> AsyncIterator[CosmosEmulator]:
+    """Yield an emulator over TLS, without a container."""
+    async with CosmosEmulator(tls=True) as opened:
+        yield opened
+
+
+def by_key(emulator: CosmosEmulator) -> dict[str, str]:
+    """Return settings."""
+    return {"ENDPOINT": emulator.endpoint, "KEY": emulator.key}
+
+
+async def checked(run: Run, *arguments: str, **settings: str) -> tuple[int, dict[str, list[str]], dict[str, Any]]:
+    """Return the code of the doctor, the statuses of its checks by name, and its document."""
+    code, output, complaints = await run("doctor", "--json", *arguments, **settings)
+    assert complaints == ""
+    document: dict[str, Any] = json.loads(output)
+    statuses: dict[str, list[str]] = {}
+    for check in document["checks"]:
+        statuses.setdefault(check["name"], []).append(check["status"])
+    return code, statuses, document
+
+
+async def drifted(path: Path, **changes: Any) -> None:
+    """Make a state file whose container is as it must be except for some changes."""
+    account = await open_embedded(path)
+    definition = {name: value for name, value in (RIGHT | changes).items() if value is not None}
+    async with CosmosClient(account.endpoint, account.key, transport=account.transport()) as client:
+        await client.create_database("workflow-state")
+        await client.client_connection.CreateContainer("dbs/workflow-state", definition)
+    await account.close()
+
+
+async def test_a_state_file_that_is_not_there(run: Run, tmp_path: Path) -> None:
+    """Looking creates nothing."""
+    code, statuses, _ = await checked(run, ENDPOINT="embedded:state.db")
+
+    assert (code, statuses) == (0, {"engine": ["ok"], "versions": ["ok"]})
+    assert await asyncio.to_thread(lambda: list(tmp_path.iterdir())) == []
+
+
+async def test_a_state_file(run: Run) -> None:
+    """Provisioned by command, it is all well; a second time there is nothing to do."""
+    endpoint = "embedded:state.db"
+    created = await run("provision", "--yes", ENDPOINT=endpoint)
+    again = await run("provision", "--json", ENDPOINT=endpoint)
+    code, statuses, document = await checked(run, ENDPOINT=endpoint)
+
+    assert created[0] == 0
+    assert created[1].splitlines()[:2] == ["created database workflow-state", "created container checkpoints"]
+    assert json.loads(again[1])["created"] == []
+    assert (code, document["worst"]) == (0, "ok")
+    assert list(statuses) == ["engine", "account", "rights", "container", "round trip", "versions"]
+
+
+async def test_repair(run: Run, tmp_path: Path) -> None:
+    """All drift is named; asked to, what can be repaired is, and what cannot is still said."""
+    await drifted(
+        tmp_path / "state.db",
+        defaultTtl=None,
+        indexingPolicy={"includedPaths": [{"path": "/*"}]},
+        partitionKey={"paths": ["/workflow_name"], "kind": "Hash", "version": 2},
+    )
+    before = await checked(run, ENDPOINT="embedded:state.db")
+    unasked = await run("doctor", "--fix", ENDPOINT="embedded:state.db")
+    fixed = await checked(run, "--fix", "--yes", ENDPOINT="embedded:state.db")
+    again = await run("doctor", "--fix", "--yes", ENDPOINT="embedded:state.db")
+
+    assert (before[0], before[1]["container"]) == (6, ["failed"] * 3)
+    assert unasked[0] == 2
+    assert "add --yes" in unasked[2]
+    assert (fixed[0], fixed[1]["container"]) == (6, ["failed"])
+    assert [change.partition(",")[0] for change in fixed[2]["changed"]] == [
+        "its time to live is off",
+        "its indexing policy includes /*",
+    ]
+    assert "changed: " not in again[1]
+
+
+async def test_repair_says_what_changed(run: Run, tmp_path: Path) -> None:
+    """In words too, and then all is well."""
+    await drifted(tmp_path / "state.db", defaultTtl=60)
+    code, output, _ = await run("doctor", "--fix", "--yes", ENDPOINT="embedded:state.db")
+
+    assert code == 0
+    assert "changed: its default TTL is 60 seconds" in output
+    assert output.endswith("all is well\n")
+
+
+async def test_provision_changes_nothing_that_exists(run: Run, tmp_path: Path) -> None:
+    """A container that drifted is an error with every difference and the command that repairs it."""
+    await drifted(tmp_path / "state.db", defaultTtl=None)
+    code, output, complaints = await run("provision", "--yes", ENDPOINT="embedded:state.db")
+
+    assert (code, output) == (6, "")
+    assert "`doctor --fix` repairs it:\n  its time to live is off" in complaints
+
+
+async def test_an_account_by_key(run: Run, emulator: CosmosEmulator) -> None:
+    """Every step is a check of its own, before and after the container is there; no key is shown."""
+    before = await checked(run, **by_key(emulator))
+    refused = await run("provision", **by_key(emulator))
+    created = await run("provision", "--yes", THROUGHPUT="manual:400", **by_key(emulator))
+    code, statuses, document = await checked(run, **by_key(emulator))
+
+    assert (before[0], before[1]["container"]) == (6, ["failed"])
+    assert refused[0] == 2
+    assert "throughput serverless; add --yes" in refused[2]
+    assert created[0] == 0
+    assert (code, {one for found in statuses.values() for one in found}) == (0, {"ok"})
+    assert list(statuses) == [
+        *("dns", "tls", "auth", "account", "clock", "rights", "container", "round trip", "versions"),
+    ]
+    assert emulator.key not in json.dumps(document)
+
+
+async def test_keys_that_are_refused(run: Run, emulator: CosmosEmulator) -> None:
+    """The wrong key fails the check of who asks; with a secondary one that fits it is a warning."""
+    await run("provision", "--yes", **by_key(emulator))
+    settings = by_key(emulator) | {"KEY": "d3Jvbmc="}
+    wrong = await checked(run, **settings)
+    second = await checked(run, AUTH__SECONDARY_KEY=emulator.key, **settings)
+
+    assert (wrong[0], wrong[1]["auth"]) == (4, ["failed"])
+    assert "az cosmosdb keys list" in json.dumps(wrong[2])
+    assert (second[0], second[1]["auth"], second[2]["worst"]) == (0, ["warning"], "warning")
+
+
+@pytest.mark.parametrize(
+    ("missing", "named"),
+    [("readMetadata", "readMetadata"), ("items/read", f"{ITEMS}/read"), ("executeQuery", "executeQuery")],
+)
+async def test_a_token_without_a_right(
+    run: Run, emulator: CosmosEmulator, monkeypatch: pytest.MonkeyPatch, missing: str, named: str
+) -> None:
+    """It is named, with the commands that give it; and who asks is accepted all the same."""
+    await run("provision", "--yes", **by_key(emulator))
+    actions = [action for action in DATA_ACTIONS if not action.endswith(missing)]
+    async with emulator.identity_endpoint(role=None, actions=actions) as identity:
+        _set(monkeypatch, identity.app_service_environment)
+        code, statuses, document = await checked(run, ENDPOINT=emulator.endpoint, AUTH__MODE="managed_identity")
+    rights = next(check for check in document["checks"] if check["name"] == "rights")
+
+    assert (code, statuses["rights"]) == (4, ["failed"])
+    assert named in rights["found"] + rights["remedy"]
+    assert "az cosmosdb sql role assignment create" in rights["remedy"]
+
+
+async def test_a_token_may_not_create(run: Run, emulator: CosmosEmulator, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It says so, prints the commands for who may, and ends with the code for that; what is right needs nobody."""
+    async with emulator.identity_endpoint() as identity:
+        _set(monkeypatch, identity.app_service_environment)
+        settings = {"ENDPOINT": emulator.endpoint, "AUTH__MODE": "managed_identity"}
+        code, output, complaints = await run("provision", **settings)
+        document = await run("provision", "--json", **settings)
+        await run("provision", "--yes", **by_key(emulator), AUTH__MODE="key")
+        right = await run("provision", **settings)
+        seen = await checked(run, **settings)
+
+    assert code == 4
+    assert "no role lets a token create" in complaints
+    assert "az cosmosdb sql role assignment create" in output
+    assert json.loads(document[1])["format"] == "az"
+    assert right[:2] == (0, "container workflow-state/checkpoints is as it must be\n")
+    assert (seen[0], seen[1]["auth"]) == (0, ["ok"])
+
+
+async def test_a_token_may_look_and_not_repair(
+    run: Run, emulator: CosmosEmulator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The built-in reader sees all that is wrong; the repair is refused, with the command for who may."""
+    async with CosmosClient(emulator.endpoint, emulator.key) as client:
+        await client.create_database("workflow-state")
+        await client.client_connection.CreateContainer("dbs/workflow-state", RIGHT | {"defaultTtl": 60})
+    async with emulator.identity_endpoint(role="reader") as identity:
+        _set(monkeypatch, identity.app_service_environment)
+        settings = {"ENDPOINT": emulator.endpoint, "AUTH__MODE": "managed_identity"}
+        seen = await checked(run, **settings)
+        code, _, complaints = await run("doctor", "--fix", "--yes", **settings)
+
+    assert (seen[1]["rights"], seen[1]["container"]) == (["ok"], ["failed"])
+    assert code == 4
+    assert "az cosmosdb sql container update" in complaints
+
+
+def _set(monkeypatch: pytest.MonkeyPatch, variables: Mapping[str, str]) -> None:
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+
+
+@pytest.mark.parametrize(
+    ("settings", "code", "failed"),
+    [
+        ({}, 2, "settings"),
+        ({"ENDPOINT": "https://no-such-account.invalid"}, 5, "dns"),
+        ({"ENDPOINT": "http://127.0.0.1:9", "KEY": "a2V5"}, 5, "connection"),
+        ({"ENDPOINT": "embedded:missing/state.db"}, 6, "container"),
+    ],
+    ids=str,
+)
+async def test_what_fails_first(run: Run, settings: dict[str, str], code: int, failed: str) -> None:
+    """The check that fails names the place, and decides the exit code; versions are checked all the same."""
+    found = await checked(run, **settings)
+
+    assert (found[0], found[1][failed], found[1]["versions"]) == (code, ["failed"], ["ok"])
+
+
+async def test_no_token_over_plain_http(run: Run) -> None:
+    """An endpoint over plain http takes no identity, and that is what is said."""
+    async with CosmosEmulator() as emulator:
+        code, statuses, _ = await checked(run, ENDPOINT=emulator.endpoint, AUTH__MODE="azure_cli")
+
+    assert (code, statuses["connection"], statuses["auth"]) == (2, ["ok"], ["failed"])
+
+
+async def test_what_does_not_speak_tls(run: Run) -> None:
+    """It fails at TLS, not with a traceback of the client."""
+    async with CosmosEmulator() as emulator:
+        endpoint = emulator.endpoint.replace("http:", "https:")
+        code, statuses, document = await checked(run, ENDPOINT=endpoint, KEY=emulator.key)
+
+    assert (code, statuses["tls"]) == (5, ["failed"])
+    assert "does not speak TLS" in json.dumps(document)
+
+
+async def test_through_a_proxy(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Behind a proxy names and TLS are the proxy's, so they are not tried."""
+    monkeypatch.setenv("https_proxy", "http://127.0.0.1:9")
+    monkeypatch.setenv(f"{PREFIX}OPERATION_TIMEOUT", "2")
+    code, statuses, _ = await checked(run, ENDPOINT="https://no-such-account.invalid", KEY="a2V5")
+
+    assert (code, statuses) == (5, {"network": ["ok"], "service": ["failed"], "versions": ["ok"]})
+
+
+@pytest.mark.parametrize(("form", "word"), [("az", "az cosmosdb"), ("bicep", "resource"), ("arm", '"$schema"')])
+async def test_plans(run: Run, form: str, word: str) -> None:
+    """Printed from the settings in force, without asking anybody; the same as JSON."""
+    settings = {"ENDPOINT": "https://contoso.documents.azure.com:443/", "DATABASE": "states"}
+    code, output, _ = await run("provision", "--print", form, **settings)
+    document = json.loads((await run("provision", "--print", form, "--json", **settings))[1])
+
+    assert code == 0
+    assert word in output
+    assert "states" in output
+    assert document == {"format": form, "plan": document["plan"]}
+    assert document["plan"].rstrip() == output.rstrip()
+
+
+def test_on_a_terminal(tmp_path: Path) -> None:
+    """In a process, at 80 columns: asked, answered, created, checked."""
+    environment = {
+        f"{PREFIX}ENDPOINT": f"embedded:{tmp_path}/s.db",
+        "PYTHONPATH": ":".join(path for path in sys.path if path),
+    }
+    no = on_terminal("provision", columns=80, environment=environment, typed="n\n")
+    yes = on_terminal("provision", columns=80, environment=environment, typed="y\n")
+    code, shown = on_terminal("doctor", columns=80, environment=environment)
+
+    assert (no[0], yes[0], code) == (1, 0, 0)
+    assert "nothing was created" in no[1]
+    assert "all is well" in shown
+    assert all(len(line) <= 80 for line in without_escapes(shown).splitlines() if str(tmp_path) not in line)
+
+
+async def test_settings_that_are_wrong(run: Run) -> None:
+    """Provisioning says which, before anything is asked."""
+    code, output, complaints = await run("provision")
+
+    assert (code, output) == (2, "")
+    assert "COSMOS_WORKFLOW_STATE_ENDPOINT is not set" in complaints
