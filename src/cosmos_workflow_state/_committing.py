@@ -148,7 +148,8 @@ class Commit:
 
     async def _encode(self, base: Base | None) -> Encoding:
         raw, ttl, new_id = self._draft.raw, self._view.ttl, uuid.uuid4().hex
-        return await off_loop(len(raw), lambda: encode(raw, base, ttl=ttl, keyframe_id=new_id, payload_format=FORMAT))
+        work = len(raw) if base is None else max(len(raw), base.keyframe.size)
+        return await off_loop(work, lambda: encode(raw, base, ttl=ttl, keyframe_id=new_id, payload_format=FORMAT))
 
     async def _load(self, encoding: Encoding) -> _Cargo:
         """Write the parts of what is too large for an item, and say under which conditions it may be committed."""

@@ -143,7 +143,7 @@ async def _saved(storage: TenantCheckpointStorage, transport: FaultyTransport, o
 async def test_erasing_says_what_it_could_not_read(wire: Wire) -> None:
     """What a later version has stored is not taken for erased: the rest is gone, and an error counts what is left."""
     storage, _, items = wire
-    await storage.save(checkpoint("cp-1", state={"a": 1}))
+    await storage.save(checkpoint("cp-1", state={**KEYFRAME, "a": 1}))
     await items.overwrite("contoso", "cp-1", schema=2)
 
     with pytest.raises(errors.CheckpointCorruptError, match=r"^1 items of this scope cannot be read"):
