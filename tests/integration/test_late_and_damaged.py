@@ -12,6 +12,7 @@ from azure.core.pipeline.transport import HttpRequest
 
 from cosmos_workflow_state import CosmosStateFactory, CosmosStateSettings, TenantCheckpointStorage, errors
 from cosmos_workflow_state._embedded import EmbeddedResponse
+from cosmos_workflow_state.typing import EraseProgress
 from support.faults import FaultyTransport, Send, faulty_client, let_pass, then
 from support.items import StoredItems
 from support.references import missing, unreferenced
@@ -128,8 +129,10 @@ async def test_what_is_saved_anew_while_a_scope_is_erased_stays(wire: Wire) -> N
     # Two listings of guards and the batch that deletes them, the listing of checkpoints, and then their batch.
     transport.faults = [*[let_pass] * 4, then(lambda: _saved(storage, transport, anew))]
 
-    done = await storage.erase()
+    told: list[EraseProgress] = []
+    done = await storage.erase(progress=told.append)
     assert (done.guards, done.checkpoints, done.keyframes) == (1, 0, 1)
+    assert (told[0], told[-1]) == (EraseProgress(guards=1), done)
     assert await storage.load("cp-0") == anew
     assert missing(await items.all()) == unreferenced(await items.all()) == set()
 
