@@ -57,7 +57,7 @@ def _no_warnings_of_lost_requests() -> None:
 @pytest.mark.parametrize("machine", [Processes, AgedProcesses])
 def test_nothing_is_lost_whatever_happens_between_two_requests(machine: type[Processes], *, full_size: bool) -> None:
     """Writers, readers, collectors and erasers that are killed, cancelled or lose requests: all is as it must be."""
-    runs = 5_000 if full_size else 60
+    runs = 5_000 if full_size else 40
     run_state_machine_as_test(
         machine, settings=settings(_settings, max_examples=runs, stateful_step_count=25, derandomize=not full_size)
     )
