@@ -34,8 +34,11 @@ async def collect_keyframe(gateway: Gateway, keyframe: Auxiliary, meter: Meter) 
     parameters = _queries.references(place.tenant, place.workflow_name, keyframe_id)
     if [found async for found in gateway.query(_queries.REFERENCES, parameters, key, meter)]:
         return False
-    deleted = await gateway.delete(key, keyframe.item_id, meter)
-    if keyframe.write_id:
+    # This version only: a commit that arrives late may have brought it back, with a guard and a reference of its own.
+    unknown_before = meter.unknown_outcomes
+    refusal = await gateway.batch(key, [Delete(keyframe.item_id, keyframe.etag)], meter)
+    deleted = refusal is None or meter.unknown_outcomes > unknown_before
+    if deleted and keyframe.write_id:
         made = Upload(keyframe.write_id, keyframe.parts)
         await Uploads(gateway, place, meter).remove(part_ids(made))
     return deleted

@@ -140,7 +140,7 @@ class Commit:
                 return Stored(there.sort_key)
             if refusal.index < len(cargo.conditions):
                 # The keyframe may no longer be referred to, or the parts were swept: a new one, new ones.
-                self._forget(cargo)
+                self._view.backend.keyframes.forget(self._key.place, cargo.payload.keyframe_id or "")
                 await self._give_up(cargo)
                 cargo = await self._load(await self._encode(None))
         await self._give_up(cargo)
@@ -148,7 +148,8 @@ class Commit:
 
     async def _encode(self, base: Base | None) -> Encoding:
         raw, ttl, new_id = self._draft.raw, self._view.ttl, uuid.uuid4().hex
-        return await off_loop(len(raw), lambda: encode(raw, base, ttl=ttl, keyframe_id=new_id, payload_format=FORMAT))
+        work = len(raw) if base is None else max(len(raw), base.keyframe.size)
+        return await off_loop(work, lambda: encode(raw, base, ttl=ttl, keyframe_id=new_id, payload_format=FORMAT))
 
     async def _load(self, encoding: Encoding) -> _Cargo:
         """Write the parts of what is too large for an item, and say under which conditions it may be committed."""
@@ -224,10 +225,6 @@ class Commit:
         if there is not None and there.upload is not None:
             with contextlib.suppress(CosmosStateError):
                 await self._uploads.remove(part_ids(there.upload))
-
-    def _forget(self, cargo: _Cargo) -> None:
-        if cargo.base is not None:
-            self._view.backend.keyframes.forget(self._key.place, cargo.base.keyframe.id)
 
     async def _give_up(self, cargo: _Cargo) -> None:
         """Delete the parts of what is not committed after all; what cannot be deleted now is swept later."""

@@ -15,6 +15,9 @@ from ._codec import MAX_WHOLE_BYTES, encode_difference, encode_whole
 from ._records import CheckpointKey, EncodedPayload, Keyframe, Place
 
 _MAX_BYTES: Final = 64 * 1024 * 1024
+_MAX_TIMES_LARGER: Final = 4
+"""How many times larger than a payload its keyframe may be: whoever loads the one reads and decompresses the other."""
+
 _MAX_HEADS: Final = 20_000
 
 
@@ -59,7 +62,7 @@ def encode(raw: bytes, base: Base | None, *, ttl: int | None, keyframe_id: str, 
     Raises:
         UnreadableError: The remembered keyframe is damaged.
     """
-    if base is not None and base.keyframe.serves(ttl):
+    if base is not None and base.keyframe.serves(ttl) and base.keyframe.size <= _MAX_TIMES_LARGER * len(raw):
         difference = encode_difference(raw, base.keyframe, spent=base.spent, payload_format=payload_format)
         if _is_worth_it(difference, base.keyframe):
             return Encoding(difference, replace(base, spent=difference.spent))

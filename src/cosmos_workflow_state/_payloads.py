@@ -33,7 +33,8 @@ async def fetch(view: CheckpointView, stored: StoredCheckpoint, meter: Meter) ->
     with view.about(key.workflow_name, key.checkpoint_id):
         data = await _data(view, key, payload.data, stored.upload, meter)
         keyframe = None if payload.keyframe_id is None else await _keyframe(view, key, payload.keyframe_id, meter)
-        raw = await off_loop(payload.size, lambda: _undo(replace(payload, data=data), keyframe))
+        work = payload.size if keyframe is None else max(payload.size, keyframe.size)
+        raw = await off_loop(work, lambda: _undo(replace(payload, data=data), keyframe))
     return raw, None if keyframe is None else Base(keyframe, payload.spent)
 
 

@@ -158,6 +158,8 @@ def test_ctrl_c_while_the_command_line_is_imported_is_one_line() -> None:
     """An interrupt in the first moments, when modules are still imported, ends as one in the middle does."""
     program = (
         "import signal, sys\n"
+        # A shell that runs things in the background has them ignore it.
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
         "class Interrupted:\n"
         "    def find_spec(self, name, path=None, target=None):\n"
         "        if name == 'typer': signal.raise_signal(signal.SIGINT)\n"

@@ -84,6 +84,13 @@ def test_small_payload_of_a_known_lineage_is_a_difference_if_that_is_worth_it() 
     assert encoded(noise(10_000)[:5_000], base).payload.keyframe_id == "new"
 
 
+@pytest.mark.parametrize(("size", "refers"), [(2_499, False), (2_500, True)])
+def test_state_that_has_shrunk_is_rid_of_its_keyframe(size: int, *, refers: bool) -> None:
+    """A keyframe over four times as large as the payload would be read with it for nothing."""
+    base = encoded(noise(10_000)).base
+    assert (encoded(noise(10_000)[:size], base, keyframe_id="second").payload.keyframe_id == "new") is refers
+
+
 def test_unrelated_payload_gets_a_keyframe_of_its_own() -> None:
     """A keyframe of another conversation of the same workflow does not fit, and is not used."""
     base = encoded(noise(50_000)).base

@@ -57,7 +57,7 @@ def test_comes_back_exactly_as_from_the_file_storage(tmp_path_factory: pytest.Te
 @quick
 @given(any_values)
 def test_is_never_less_than_the_file_storage(tmp_path_factory: pytest.TempPathFactory, value: Any) -> None:
-    """Whatever the keys are: nothing that the file storage accepts is refused, and no more than it loses is lost."""
+    """Demand 14: nothing that the file storage accepts is refused; no more than it loses is lost, whatever the keys."""
     folder = tmp_path_factory.getbasetemp()
     expected = through_file(checkpoint_of(value), folder)
     assert same(through_file(through_payload(checkpoint_of(value)), folder), expected)
@@ -66,7 +66,7 @@ def test_is_never_less_than_the_file_storage(tmp_path_factory: pytest.TempPathFa
 @quick
 @given(free_keys)
 def test_keys_keep_their_type_where_that_is_free(value: dict[Any, Any]) -> None:
-    """Keys that JSON would turn into text come back as they were."""
+    """Demand 14: keys that JSON would turn into text come back as they were."""
     assert same(list(state_through_payload(value)), list(value))
 
 
