@@ -10,7 +10,7 @@ import pytest
 from azure.cosmos.aio import CosmosClient
 
 from cosmos_workflow_state import CosmosStateFactory, CosmosStateSettings, TenantCheckpointStorage, errors
-from cosmos_workflow_state._connection import CLIENT_OPTIONS
+from cosmos_workflow_state._clients import CLIENT_OPTIONS
 from cosmos_workflow_state._embedded import open_embedded
 from support.faults import FaultyTransport, faulty_client, let_pass, then
 from support.items import StoredItems

@@ -16,7 +16,7 @@ from azure.core.pipeline.transport import HttpRequest
 from azure.cosmos.aio import CosmosClient
 
 from cosmos_workflow_state import CosmosStateFactory, CosmosStateSettings
-from cosmos_workflow_state._connection import CLIENT_OPTIONS
+from cosmos_workflow_state._clients import CLIENT_OPTIONS
 from cosmos_workflow_state._embedded import EmbeddedResponse, EmbeddedTransport
 from cosmos_workflow_state.emulator._clock import MovableClock
 from cosmos_workflow_state.emulator._engine._engine import Engine

@@ -17,7 +17,7 @@ from azure.core.pipeline.transport import HttpRequest
 from azure.cosmos.aio import CosmosClient
 
 from cosmos_workflow_state import CosmosStateFactory, CosmosStateSettings, TenantCheckpointStorage
-from cosmos_workflow_state._connection import CLIENT_OPTIONS
+from cosmos_workflow_state._clients import CLIENT_OPTIONS
 from cosmos_workflow_state._embedded import EmbeddedResponse, EmbeddedTransport
 
 from .loop import SteppingLoop
