@@ -6,6 +6,7 @@ What else can be asked of it is in `_browsing`; what the methods do is in `_savi
 from __future__ import annotations
 
 from dataclasses import replace
+from inspect import iscoroutinefunction
 from typing import Final
 
 from agent_framework import WorkflowCheckpoint
@@ -32,7 +33,7 @@ from ._records import StoredCheckpoint
 from ._saving import save
 from ._sweeping import sweep, sweep_if_due
 from ._view import CheckpointView, accept_whole_number
-from .errors import CheckpointConflictError, CheckpointNotFoundError, CheckpointNotRestorableError
+from .errors import CheckpointConflictError, CheckpointNotFoundError, CheckpointNotRestorableError, InvalidArgumentError
 from .typing import EraseProgress, EraseProgressHook, SaveFailures, SweepReport
 
 _MAX_TRIES: Final = 5
@@ -123,7 +124,7 @@ class TenantCheckpointStorage(CheckpointBrowsing):
         one error event, counts in `failures` and is told to the factory's ``on_save_failed``.
 
         Args:
-            checkpoint: At most ``max_payload_bytes`` before and 2 MiB after compression.
+            checkpoint: At most ``max_payload_bytes`` before compression; what is too large for one item lies in parts.
 
         Returns:
             ``checkpoint.checkpoint_id``, as it was when this was called.
@@ -228,20 +229,26 @@ class TenantCheckpointStorage(CheckpointBrowsing):
     async def erase(self, *, progress: EraseProgressHook | None = None) -> EraseProgress:
         """Delete everything of this scope, in all workflows or in the one that this storage is narrowed to.
 
+        Of this one scope: the unscoped storage erases what was saved without a scope, not the tenant.
+
         It is gone at once, keyframes included, which `delete` leaves to a sweep. Whoever goes on saving meanwhile loses
         nothing of what he saves; so for a scope to be empty afterwards, nobody may be saving. Interrupted, a repeat
         goes on.
 
         Args:
-            progress: Called with what has been deleted so far, after each step.
+            progress: Called with what has been deleted so far, after each step; what it raises ends the erasure.
 
         Returns:
             What was deleted.
 
         Raises:
             CheckpointCorruptError: Items are left that this version cannot read; all others are deleted.
+            InvalidArgumentError: ``progress`` is no ordinary function.
             ServiceError: The service refused, throttled or could not be reached; a repeat goes on.
         """
+        untyped: object = progress
+        if untyped is not None and (not callable(untyped) or iscoroutinefunction(untyped)):
+            raise InvalidArgumentError(f"progress must be an ordinary function or None, not {type(progress).__name__}")
         meter = Meter()
         with self._view.measured(ERASE, meter) as event:
             done = await erase(self._view, meter, progress)

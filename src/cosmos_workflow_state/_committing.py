@@ -183,7 +183,7 @@ class Commit:
 
     def _check_header(self, payload: EncodedPayload) -> None:
         item = checkpoint_item(self._draft.header, self._draft.sort_key, replace(payload, data=b""))
-        self._view.check_size(item_bytes(item), MAX_HEADER_BYTES, self._key)
+        self._view.check_size(item_bytes(item), MAX_HEADER_BYTES, self._key, what="ids beside its state")
 
     async def _write(self, item: Item, cargo: _Cargo, there: StoredCheckpoint | None) -> Refusal | None:
         """Write the batch; where its outcome cannot be known, read the truth before anything is said."""

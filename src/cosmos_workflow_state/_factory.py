@@ -143,4 +143,8 @@ def _check_hook(hook: object) -> None:
     if hook is None:
         return
     if not callable(hook) or iscoroutinefunction(hook) or iscoroutinefunction(type(hook).__call__):
-        raise TypeError(f"on_save_failed must be a function that is not a coroutine's, not {type(hook).__name__}")
+        raise TypeError(
+            f"on_save_failed must be an ordinary function, not {type(hook).__name__}: nobody would await an async def"
+            if callable(hook)
+            else f"on_save_failed must be a function, not {type(hook).__name__}"
+        )

@@ -57,8 +57,8 @@ async def sweep(
     gateway = view.backend.gateway
     if not await gateway.is_sequential():
         raise ProvisioningError(
-            "sweeping needs an account whose default consistency is Session and a client that writes to one region: "
-            "otherwise a keyframe that is in use may look unused"
+            "sweeping needs Session consistency (the account's default, and no other consistency_level for the client) "
+            "and an account that is written to in one region: otherwise a keyframe that is in use may look unused"
         )
     # What is listed before the references are may have got its reference since, and is then found to have one.
     keyframes = await _listed(view, KEYFRAME_TYPE, workflow_name, meter)

@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import AsyncGenerator, Callable, Generator
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Final, Literal
 
 from structlog.typing import FilteringBoundLogger
 
@@ -45,6 +45,8 @@ from .errors import (
 )
 from .settings import MAX_TTL
 from .typing import SaveFailedHook
+
+_BEFORE_COMPRESSION: Final = "state before compression (setting max_payload_bytes)"
 
 
 def accept_whole_number(name: str, value: object) -> int:
@@ -144,15 +146,15 @@ class CheckpointView:
         emit(self.backend.logger.error, ISOLATION_VIOLATED, tenant_id=self.tenant.value, scope=self.scope.value)
         return False
 
-    def check_size(self, size: int, limit: int, key: CheckpointKey) -> None:
-        """Compare bytes with a limit.
+    def check_size(self, size: int, limit: int, key: CheckpointKey, *, what: str = _BEFORE_COMPRESSION) -> None:
+        """Compare bytes with a limit; ``what`` says in the error's message which bytes they are.
 
         Raises:
             CheckpointTooLargeError: They are over it.
         """
         if size > limit:
             raise CheckpointTooLargeError(
-                f"the checkpoint has {size} bytes, the limit is {limit}",
+                f"the checkpoint has {size} bytes of {what}, the limit is {limit}",
                 size=size,
                 limit=limit,
                 **self.which(key.workflow_name, key.checkpoint_id),

@@ -17,7 +17,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal, Self, TypeAlias, TypedDict, Unpack
 
-from pydantic import AfterValidator, BeforeValidator, Field, SecretStr, ValidationError, model_validator
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    Field,
+    SecretStr,
+    ValidationError,
+    field_validator,
+    model_validator,
+)
 from pydantic_core import PydanticCustomError
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
@@ -206,6 +214,15 @@ class CosmosStateSettings(Frozen, BaseSettings):
         description="the format of the command line's log: `console` or `json`",
         examples=["console"],
     )
+
+    @field_validator(
+        "tenant_id_max_length", "max_payload_bytes", "warn_bytes", "checkpoint_ttl", "operation_timeout", mode="before"
+    )
+    @classmethod
+    def _refuse_bool(cls, value: object) -> object:
+        if isinstance(value, bool):
+            raise ValueError("not a number")  # noqa: TRY004 - pydantic takes no TypeError; the message is not shown
+        return value
 
     def __init__(
         self,

@@ -191,3 +191,16 @@ async def test_the_same_with_another_life_is_another_checkpoint(wire: Wire) -> N
     await storage.with_ttl(60).save(one)
     await storage.save(one)
     assert "ttl" not in await items.read("contoso", "cp-1")
+
+
+async def test_what_hears_of_progress_is_an_ordinary_function(wire: Wire) -> None:
+    """Refused before anything is deleted."""
+    storage, _, items = wire
+
+    async def progress(_: EraseProgress) -> None:
+        """Be awaited by nobody."""
+
+    for wrong in (progress, "progress"):
+        with pytest.raises(errors.InvalidArgumentError, match=r"^progress must be an ordinary function"):
+            await storage.erase(progress=wrong)  # type: ignore[arg-type]
+    assert [item["type"] for item in await items.all()].count("checkpoint") == 1

@@ -457,3 +457,13 @@ def test_no_input_value_in_any_error(wrong: Callable[[str], dict[str, Any]], sec
     shown = [str(error), repr(error), *traceback.format_exception(error)]
     shown += [value for frame in ours for value in (frame.locals or {}).values()]
     assert all(secret not in text and repr(secret)[1:-1] not in text for text in shown)
+
+
+@pytest.mark.parametrize(
+    "name", ["tenant_id_max_length", "max_payload_bytes", "warn_bytes", "checkpoint_ttl", "operation_timeout"]
+)
+def test_a_boolean_is_no_number(name: str) -> None:
+    """True would be one byte, or one second."""
+    arguments: dict[str, Any] = {name: True}
+    with pytest.raises(SettingsError, match=name.upper()):
+        CosmosStateSettings(_env_file=None, endpoint="embedded:", **arguments)
