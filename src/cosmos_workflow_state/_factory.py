@@ -12,10 +12,12 @@ from azure.cosmos.aio import CosmosClient
 
 from ._checkpoints import TenantCheckpointStorage
 from ._connection import CosmosConnection
+from ._definitions import CHECKPOINTS
 from ._gateway import Gateway
 from ._identity import Scope, TenantRule
 from ._logging import get_logger
 from ._maf import RestorePolicy
+from ._operations import Operations
 from ._view import CheckpointBackend, CheckpointView
 from .settings import CosmosStateSettings
 from .typing import SaveFailedHook
@@ -73,11 +75,11 @@ class CosmosStateFactory:
         self._connection = CosmosConnection(self._settings, logger, client=client, credential=credential)
         self._tenants = TenantRule(self._settings.tenant_id_pattern, self._settings.tenant_id_max_length)
         self._backend = CheckpointBackend(
-            gateway=Gateway(self._connection),
+            gateway=Gateway(self._connection.to(CHECKPOINTS)),
             policy=RestorePolicy(frozenset(self._settings.allowed_checkpoint_types)),
             max_payload_bytes=self._settings.max_payload_bytes,
             warn_bytes=self._settings.warn_bytes,
-            operation_timeout=self._settings.operation_timeout,
+            operations=Operations(logger, self._settings.operation_timeout),
             on_undecodable=self._settings.on_undecodable,
             logger=logger,
             on_save_failed=on_save_failed,

@@ -20,7 +20,7 @@ from ._azure_commands import (
     list_keys,
     update_container,
 )
-from ._definitions import CHECKPOINTS, DATA_ACTIONS
+from ._definitions import CHECKPOINTS, DATA_ACTIONS, ContainerDefinition
 from ._endpoints import account_name
 from ._throughput import Throughput
 
@@ -57,12 +57,14 @@ class Access:
         database: Name of the database.
         container: Name of the container.
         proof: What the requests are proved with; None with a client of the caller's own.
+        definition: What the container must be.
     """
 
     endpoint: str
     database: str
     container: str
     proof: Literal["key", "token"] | None = None
+    definition: ContainerDefinition = CHECKPOINTS
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,8 +138,8 @@ def _management(refusal: Refusal, access: Access) -> str:
         (
             _NO_ROLE_FOR_THAT,
             f"  {create_database(place)}",
-            f"  {create_container(place, access.container, CHECKPOINTS, Throughput('serverless'))}",
-            f"  {update_container(place, access.container, CHECKPOINTS)}",
+            f"  {create_container(place, access.container, access.definition, Throughput('serverless'))}",
+            f"  {update_container(place, access.container, access.definition)}",
             "And the right to use it:",
             f"  {create_role(place)}",
             f"  {assign_role(place)}",

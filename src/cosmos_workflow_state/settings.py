@@ -43,6 +43,7 @@ from ._auth_settings import (
     endpoint_of,
     modes_with,
 )
+from ._definitions import ContainerDefinition
 from ._endpoints import EMBEDDED, IS_A_PATH, check_endpoint, is_same_account, refuse_path
 from ._settings_sources import KEY_VARIABLE, FieldPath, PathText, nearest, read, variable_names
 from ._settings_values import Frozen, fold_case, shown, split_names
@@ -95,6 +96,8 @@ class _Arguments(TypedDict, total=False):
     endpoint: str
     database: str
     checkpoint_container: str
+    history_container: str
+    session_container: str
     auth: Auth | Mapping[str, object] | None
     provisioning: Provisioning
     throughput: str
@@ -104,6 +107,8 @@ class _Arguments(TypedDict, total=False):
     max_payload_bytes: int
     warn_bytes: int
     checkpoint_ttl: int | None
+    history_ttl: int | None
+    session_ttl: int | None
     operation_timeout: float
     on_undecodable: Literal["skip", "raise"]
     log_level: str
@@ -137,6 +142,16 @@ class CosmosStateSettings(Frozen, BaseSettings):
         default="checkpoints",
         description="a container name, 1 to 255 characters without / \\ ? #",
         examples=["checkpoints"],
+    )
+    history_container: ResourceName = Field(
+        default="history",
+        description="a container name, 1 to 255 characters without / \\ ? #",
+        examples=["history"],
+    )
+    session_container: ResourceName = Field(
+        default="sessions",
+        description="a container name, 1 to 255 characters without / \\ ? #",
+        examples=["sessions"],
     )
     auth: Annotated[Auth, Field(discriminator="mode"), BeforeValidator(complete_auth)] = Field(
         default=DefaultAuth(),
@@ -192,6 +207,16 @@ class CosmosStateSettings(Frozen, BaseSettings):
         description=f"how many seconds after its save a checkpoint expires, 1 to {MAX_TTL}; never when it is not set",
         examples=["2592000"],
     )
+    history_ttl: TtlSeconds | None = Field(
+        default=None,
+        description=f"how many seconds after its save a message expires, 1 to {MAX_TTL}; never when it is not set",
+        examples=["2592000"],
+    )
+    session_ttl: TtlSeconds | None = Field(
+        default=None,
+        description=f"how many seconds after its last save a session expires, 1 to {MAX_TTL}; never when it is not set",
+        examples=["2592000"],
+    )
     operation_timeout: float = Field(
         default=60.0,
         gt=0,
@@ -216,7 +241,14 @@ class CosmosStateSettings(Frozen, BaseSettings):
     )
 
     @field_validator(
-        "tenant_id_max_length", "max_payload_bytes", "warn_bytes", "checkpoint_ttl", "operation_timeout", mode="before"
+        "tenant_id_max_length",
+        "max_payload_bytes",
+        "warn_bytes",
+        "checkpoint_ttl",
+        "history_ttl",
+        "session_ttl",
+        "operation_timeout",
+        mode="before",
     )
     @classmethod
     def _refuse_bool(cls, value: object) -> object:
@@ -293,6 +325,10 @@ class CosmosStateSettings(Frozen, BaseSettings):
     def effective_provisioning(self) -> Provisioning:
         """What is done about the container: the embedded engine always creates it, nobody else could."""
         return "create" if self.is_embedded else self.provisioning
+
+    def name_of(self, definition: ContainerDefinition) -> str:
+        """Return the name of the container of a kind."""
+        return str(getattr(self, definition.setting))
 
     def require_key(self) -> SecretStr:
         """Return the account key, for what an identity may not do.

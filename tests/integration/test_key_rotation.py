@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from cosmos_workflow_state import CosmosStateFactory, CosmosStateSettings, errors
+from cosmos_workflow_state._definitions import CHECKPOINTS
 from cosmos_workflow_state.emulator import CosmosEmulator, Fault
 from support.states import ALLOWED_TYPES, WORKFLOW, checkpoint
 
@@ -145,7 +146,7 @@ async def test_the_other_key_is_still_there_after_an_outage(
 async def test_closing_while_the_key_changes(emulator: CosmosEmulator) -> None:
     """Whoever is refused after the factory was closed is told that it is closed."""
     factory = CosmosStateFactory(settings_of(emulator, key=emulator.key, secondary_key=OTHER))
-    container = await factory._connection.container()
+    container = await factory._connection.container(CHECKPOINTS)
     await factory.close()
     with pytest.raises(errors.FactoryClosedError):
-        await factory._connection.replaces(container)
+        await factory._connection.replaces(CHECKPOINTS, container)

@@ -217,7 +217,7 @@ def test_settings_are_shown_with_origins_and_without_secrets() -> None:
     assert shown["database"] == ["db", "other settings"]
     assert shown["allowed_checkpoint_types"] == ["not set", "default"]
     assert "a2V5" not in json.dumps(settings_json(rows))
-    assert settings_json(rows)["settings"][3] == {
+    assert settings_json(rows)["settings"][5] == {
         "name": "auth.mode",
         "variable": "COSMOS_WORKFLOW_STATE_AUTH__MODE",
         "value": "key",

@@ -23,13 +23,9 @@ from cosmos_workflow_state._documents import (
     KEYFRAME_GUARD_TYPE,
     KEYFRAME_TYPE,
     MAX_HEADER_BYTES,
-    PART_BYTES,
-    PART_TYPE,
     REUSE_SECONDS,
-    SCHEMA,
-    UPLOAD_GUARD_TYPE,
-    UPLOAD_SECONDS,
 )
+from cosmos_workflow_state._items import PART_BYTES, PART_TYPE, SCHEMA, UPLOAD_GUARD_TYPE, UPLOAD_SECONDS
 from cosmos_workflow_state._maf import FORMAT, MAX_DEPTH
 from cosmos_workflow_state.settings import MAX_PAYLOAD_BYTES
 

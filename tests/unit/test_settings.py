@@ -50,6 +50,8 @@ def test_defaults_are_the_documented_ones() -> None:
         "endpoint": ACCOUNT,
         "database": "workflow-state",
         "checkpoint_container": "checkpoints",
+        "history_container": "history",
+        "session_container": "sessions",
         "auth": {"mode": "default", "exclude": ()},
         "provisioning": "verify",
         "throughput": "serverless",
@@ -58,6 +60,8 @@ def test_defaults_are_the_documented_ones() -> None:
         "max_payload_bytes": 64 * 1024 * 1024,
         "warn_bytes": 16 * 1024 * 1024,
         "checkpoint_ttl": None,
+        "history_ttl": None,
+        "session_ttl": None,
         "operation_timeout": 60.0,
         "on_undecodable": "skip",
         "log_level": "warning",
@@ -460,7 +464,16 @@ def test_no_input_value_in_any_error(wrong: Callable[[str], dict[str, Any]], sec
 
 
 @pytest.mark.parametrize(
-    "name", ["tenant_id_max_length", "max_payload_bytes", "warn_bytes", "checkpoint_ttl", "operation_timeout"]
+    "name",
+    [
+        "tenant_id_max_length",
+        "max_payload_bytes",
+        "warn_bytes",
+        "checkpoint_ttl",
+        "history_ttl",
+        "session_ttl",
+        "operation_timeout",
+    ],
 )
 def test_a_boolean_is_no_number(name: str) -> None:
     """True would be one byte, or one second."""
