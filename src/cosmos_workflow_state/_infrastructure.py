@@ -23,7 +23,7 @@ from ._azure_commands import (
     create_role,
     creation_options,
 )
-from ._definitions import CHECKPOINTS, DATA_ACTIONS, ContainerDefinition
+from ._definitions import CONTAINERS, DATA_ACTIONS, ContainerDefinition
 from ._endpoints import account_name
 from ._templates import Expression, Parameter, Resource, Template, bicep_parameters, to_arm, to_bicep
 from ._throughput import Throughput
@@ -49,7 +49,6 @@ _DISABLE_LOCAL_AUTH: Final = Parameter(
     "disableLocalAuth", "bool", "Whether a new account refuses its keys, so that only identities get in.", default=True
 )
 _DATABASE_NAME: Final = Parameter("databaseName", "string", "Name of the database.")
-_CHECKPOINTS_NAME: Final = Parameter("checkpointContainerName", "string", "Name of the container for checkpoints.")
 _OPTIONS: Final = Parameter(
     "containerOptions",
     "object",
@@ -71,8 +70,15 @@ class _Container:
     definition: ContainerDefinition
     name: Parameter
 
+    @classmethod
+    def of(cls, definition: ContainerDefinition) -> _Container:
+        """Return the container of a kind; its parameter is called like the setting, as Bicep writes names."""
+        first, *others = f"{definition.setting}_name".split("_")
+        name = first + "".join(word.capitalize() for word in others)
+        return cls(definition, Parameter(name, "string", f"Name of the container for {definition.kind}."))
 
-_CONTAINERS: Final = (_Container(CHECKPOINTS, _CHECKPOINTS_NAME),)
+
+_CONTAINERS: Final = tuple(map(_Container.of, CONTAINERS))
 
 
 def provisioning_plan(settings: CosmosStateSettings, output: PlanFormat) -> str:
@@ -132,7 +138,7 @@ def _whole(settings: CosmosStateSettings) -> Template:
             replace(_SERVERLESS, default=throughput.kind == "serverless"),
             replace(_DISABLE_LOCAL_AUTH, default=not by_key),
             replace(_DATABASE_NAME, default=settings.database),
-            replace(_CHECKPOINTS_NAME, default=settings.checkpoint_container),
+            *(replace(one.name, default=settings.name_of(one.definition)) for one in _CONTAINERS),
             replace(_OPTIONS, default=creation_options(throughput)),
             _PRINCIPAL_IDS,
         ),
@@ -239,16 +245,16 @@ def _access(account: tuple[Resource, ...], database: tuple[Resource, ...]) -> tu
 def _commands(settings: CosmosStateSettings) -> str:
     place = Place(account_name(settings.endpoint) or ACCOUNT, settings.database)
     throughput = Throughput.parse(settings.throughput)
-    container = create_container(place, settings.checkpoint_container, CHECKPOINTS, throughput)
+    containers = (create_container(place, settings.name_of(one), one, throughput) for one in CONTAINERS)
     capabilities = " --capabilities EnableServerless" if throughput.kind == "serverless" else ""
     account = place.account if place.account == ACCOUNT else shlex.quote(place.account)
     return "\n".join(
         (
             "# The account, if there is none yet.",
             f"az cosmosdb create --name {account} --resource-group {RESOURCE_GROUP}{capabilities}",
-            "# The database and its container.",
+            "# The database and its containers.",
             create_database(place),
-            container,
+            *containers,
             "# The role of least privilege, and who has it. It takes some minutes to come into force.",
             create_role(place),
             assign_role(place),
@@ -274,6 +280,8 @@ module database 'modules/database.bicep' = {
     accountName: accountName
     databaseName: databaseName
     checkpointContainerName: checkpointContainerName
+    historyContainerName: historyContainerName
+    sessionContainerName: sessionContainerName
     containerOptions: containerOptions
   }
   dependsOn: [
@@ -308,7 +316,7 @@ def _main() -> str:
         _SERVERLESS,
         _DISABLE_LOCAL_AUTH,
         replace(_DATABASE_NAME, default=fields["database"].default),
-        replace(_CHECKPOINTS_NAME, default=fields["checkpoint_container"].default),
+        *(replace(one.name, default=fields[one.definition.setting].default) for one in _CONTAINERS),
         _OPTIONS,
         _PRINCIPAL_IDS,
     )
