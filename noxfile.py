@@ -31,7 +31,8 @@ nox.options.sessions = [
 
 ROOT = Path(__file__).parent
 PROJECT = nox.project.load_toml("pyproject.toml")
-SAMPLE_TESTS = "tests/integration/test_samples.py"
+SAMPLE_TESTS = ("tests/integration/test_samples.py", "tests/integration/test_sample_fastapi.py")
+NO_SAMPLES = [f"--ignore={tests}" for tests in SAMPLE_TESTS]
 
 # What a developer has set for an account of theirs is no part of a test.
 NO_SETTINGS = {name: None for name in os.environ if name.startswith(("COSMOS_WORKFLOW_STATE_", "AZURE_COSMOS_"))}
@@ -96,7 +97,7 @@ def unit(session: nox.Session) -> None:
 @nox.session
 def integration(session: nox.Session) -> None:
     """Run the tests of the whole way, through the real client into the embedded engine."""
-    _pytest(session, "tests/integration", f"--ignore={SAMPLE_TESTS}")
+    _pytest(session, "tests/integration", *NO_SAMPLES)
 
 
 @nox.session
@@ -104,7 +105,7 @@ def integration(session: nox.Session) -> None:
 def against_emulator(session: nox.Session, how: str) -> None:
     """Run the same tests through the real client into the emulator, by key over HTTP and by token over TLS."""
     session.install("-e", ".[emulator]", *_group("test"))
-    command = ("pytest", "tests/integration", f"--ignore={SAMPLE_TESTS}", f"--against={how}")
+    command = ("pytest", "tests/integration", *NO_SAMPLES, f"--against={how}")
     session.run(*command, *session.posargs, env=NO_SETTINGS)
 
 
@@ -121,8 +122,9 @@ def peer_suite(session: nox.Session) -> None:
 
 @nox.session
 def samples(session: nox.Session) -> None:
-    """Run the samples, in processes of their own."""
-    _pytest(session, SAMPLE_TESTS)
+    """Run the samples, in processes of their own; what Foundry would answer is made up."""
+    session.install(*_group("samples"))
+    _pytest(session, *SAMPLE_TESTS)
 
 
 @nox.session

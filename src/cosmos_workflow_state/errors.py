@@ -18,6 +18,7 @@
     ├── StateError                          about a session or its messages
     │   ├── StateCorruptError               stored, but what is stored cannot be trusted or read
     │   ├── StateTooLargeError              over ``max_payload_bytes``
+    │   ├── StateNotRestorableError         (also TypeError and ValueError) a session that ``get`` would refuse
     │   ├── StateChangedError               it is no longer the version that was to be replaced
     │   └── StateConflictError              other writers kept coming first
     └── ServiceError                        the service refused, throttled or could not be reached
@@ -58,6 +59,7 @@ __all__ = [
     "StateConflictError",
     "StateCorruptError",
     "StateError",
+    "StateNotRestorableError",
     "StateTooLargeError",
     "ThrottledError",
 ]
@@ -237,6 +239,13 @@ class StateConflictError(StateError):
     """Other writers came first at every try of this save."""
 
     retryable = True
+
+
+class StateNotRestorableError(StateError, TypeError, ValueError):
+    """The session or a message holds a value that could not be restored, or is none that can be; the text says where.
+
+    Also a TypeError and a ValueError, which are what the framework's own stores raise.
+    """
 
 
 class ServiceFields(TypedDict, total=False):

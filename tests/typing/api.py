@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import assert_type
 
-from agent_framework import CheckpointStorage, WorkflowBuilder, WorkflowCheckpoint
+from agent_framework import AgentSession, CheckpointStorage, SessionStore, WorkflowBuilder, WorkflowCheckpoint
 from azure.core.credentials_async import AsyncTokenCredential
 from azure.cosmos.aio import CosmosClient
 from pydantic import SecretStr
@@ -18,6 +18,7 @@ from cosmos_workflow_state import (
     KeyAuth,
     ManagedIdentityAuth,
     TenantCheckpointStorage,
+    TenantSessionStore,
     TenantState,
 )
 from cosmos_workflow_state.errors import (
@@ -46,6 +47,7 @@ from cosmos_workflow_state.typing import (
     SaveFailedHook,
     SaveFailure,
     SaveFailures,
+    StoredSession,
 )
 
 
@@ -182,6 +184,19 @@ def reading_an_error(error: CosmosStateError) -> object:
             return str(error)
         case _:
             return None
+
+
+async def keeping_sessions(state: TenantState) -> None:
+    """The store is one of the framework's; versions are optional."""
+    sessions = assert_type(state.sessions, TenantSessionStore)
+    store: SessionStore = sessions
+    session = assert_type(await store.get("conversation-1"), AgentSession | None) or AgentSession()
+    await store.set("conversation-1", session)
+    stored = assert_type(await sessions.get_stored("conversation-1"), StoredSession | None)
+    if stored is not None:
+        await sessions.set("conversation-1", stored.session, if_match=stored.etag)
+        assert_type(await sessions.set_stored("conversation-1", stored.session, if_match=""), str)
+    await sessions.delete("conversation-1")
 
 
 def reading_a_checkpoint_error(error: CheckpointError) -> object:

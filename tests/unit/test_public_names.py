@@ -24,6 +24,7 @@ def test_public_names_of_the_package() -> None:
         "KeyAuth",
         "ManagedIdentityAuth",
         "TenantCheckpointStorage",
+        "TenantSessionStore",
         "TenantState",
         "WorkloadIdentityAuth",
     ]
@@ -40,6 +41,7 @@ def test_public_names_of_the_types() -> None:
         "SaveFailedHook",
         "SaveFailure",
         "SaveFailures",
+        "StoredSession",
         "SweepReport",
     ]
 
