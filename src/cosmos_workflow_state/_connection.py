@@ -61,7 +61,8 @@ class CosmosConnection:
     def access(self) -> Access:
         """Who asks, for the remedy when the service refuses."""
         settings = self._settings
-        return Access(settings.endpoint, settings.database, settings.checkpoint_container, self._proof())
+        throughput = Throughput.parse(settings.throughput)
+        return Access(settings.endpoint, settings.database, settings.checkpoint_container, self._proof(), throughput)
 
     def _proof(self) -> Literal["key", "token"] | None:
         if self._given_client is not None:

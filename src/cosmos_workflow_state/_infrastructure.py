@@ -6,7 +6,6 @@ Pure. The same resources in every language: Azure CLI commands, Bicep, ARM's JSO
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final, Literal
@@ -14,10 +13,10 @@ from typing import Any, Final, Literal
 from ._azure_commands import (
     ACCOUNT,
     API_VERSION,
-    RESOURCE_GROUP,
     ROLE_NAME,
     Place,
     assign_role,
+    create_account,
     create_container,
     create_database,
     create_role,
@@ -240,12 +239,10 @@ def _commands(settings: CosmosStateSettings) -> str:
     place = Place(account_name(settings.endpoint) or ACCOUNT, settings.database)
     throughput = Throughput.parse(settings.throughput)
     container = create_container(place, settings.checkpoint_container, CHECKPOINTS, throughput)
-    capabilities = " --capabilities EnableServerless" if throughput.kind == "serverless" else ""
-    account = place.account if place.account == ACCOUNT else shlex.quote(place.account)
     return "\n".join(
         (
             "# The account, if there is none yet.",
-            f"az cosmosdb create --name {account} --resource-group {RESOURCE_GROUP}{capabilities}",
+            create_account(place.account, throughput),
             "# The database and its container.",
             create_database(place),
             container,
