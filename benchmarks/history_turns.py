@@ -30,7 +30,21 @@ OURS: Final = "this package"
 MAF: Final = "MAF's provider"
 SESSION: Final = "session-1"
 SHOWN: Final = (1, 10, 25, 50, 75, 100)
-WORDS: Final = ("the", "a", "of", "order", "invoice", "ship", "late", "why", "please", "tomorrow", "amount", "customer", "is")
+WORDS: Final = (
+    "the",
+    "a",
+    "of",
+    "order",
+    "invoice",
+    "ship",
+    "late",
+    "why",
+    "please",
+    "tomorrow",
+    "amount",
+    "customer",
+    "is",
+)
 
 
 @dataclass(slots=True)

@@ -1,6 +1,7 @@
 """Commands of the Azure CLI that make an account ready, as text.
 
-Pure. What nobody here can know stands in angle brackets. Every text that comes from settings is quoted for a shell.
+Pure. What nobody here can know stands in angle brackets. Every text that is not of this module is quoted for a shell,
+and so are the brackets: a shell would take them for redirections.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
+from urllib.parse import quote
 
 from ._definitions import DATA_ACTIONS, ContainerDefinition
 from ._throughput import Throughput
@@ -61,13 +63,13 @@ def assign_role(place: Place) -> str:
     """Return the command that assigns the role."""
     return (
         f"az cosmosdb sql role assignment create {_account(place)} --role-definition-name {ROLE_NAME} "
-        f"--principal-id {_quoted(place.principal_id)} --scope {_quoted(place.scope)}"
+        f"{_option('principal-id', place.principal_id)} {_option('scope', place.scope)}"
     )
 
 
 def create_database(place: Place) -> str:
     """Return the command that creates the database."""
-    return f"az cosmosdb sql database create {_account(place)} --name {_quoted(place.database)}"
+    return f"az cosmosdb sql database create {_account(place)} {_option('name', place.database)}"
 
 
 def create_container(place: Place, name: str, wanted: ContainerDefinition, throughput: Throughput) -> str:
@@ -78,23 +80,30 @@ def create_container(place: Place, name: str, wanted: ContainerDefinition, throu
     url = (
         "https://management.azure.com/subscriptions/{subscriptionId}/resourceGroups/"
         f"{RESOURCE_GROUP}/providers/Microsoft.DocumentDB/databaseAccounts/{place.account}/sqlDatabases/"
-        f"{place.database}/containers/{name}?api-version={API_VERSION}"
+        f"{quote(place.database, safe='')}/containers/{quote(name, safe='')}?api-version={API_VERSION}"
     )
     properties = {"resource": wanted.properties(name), "options": creation_options(throughput)}
-    return f"az rest --method put --url {shlex.quote(url)} --body {_json({'properties': properties})}"
+    return f"az rest --method put {_option('url', url)} --body {_json({'properties': properties})}"
 
 
 def update_container(place: Place, name: str, wanted: ContainerDefinition) -> str:
     """Return the command that gives an existing container the right indexing policy and default TTL."""
     return (
-        f"az cosmosdb sql container update {_account(place)} --database-name {_quoted(place.database)} "
-        f"--name {_quoted(name)} --ttl {wanted.properties(name)['defaultTtl']} --idx {_json(wanted.indexing_policy)}"
+        f"az cosmosdb sql container update {_account(place)} {_option('database-name', place.database)} "
+        f"{_option('name', name)} --ttl {wanted.properties(name)['defaultTtl']} --idx {_json(wanted.indexing_policy)}"
     )
+
+
+def create_account(account: str, throughput: Throughput) -> str:
+    """Return the command that creates an account for a throughput."""
+    capabilities = " --capabilities EnableServerless" if throughput.kind == "serverless" else ""
+    name = f"{_option('name', account)} {_option('resource-group', RESOURCE_GROUP)}"
+    return f"az cosmosdb create {name}{capabilities}"
 
 
 def list_keys(account: str) -> str:
     """Return the command that shows the account's keys."""
-    return f"az cosmosdb keys list --name {_quoted(account)} --resource-group {RESOURCE_GROUP}"
+    return f"az cosmosdb keys list {_option('name', account)} {_option('resource-group', RESOURCE_GROUP)}"
 
 
 def creation_options(throughput: Throughput) -> dict[str, Any]:
@@ -107,11 +116,12 @@ def creation_options(throughput: Throughput) -> dict[str, Any]:
 
 
 def _account(place: Place) -> str:
-    return f"--account-name {_quoted(place.account)} --resource-group {RESOURCE_GROUP}"
+    return f"{_option('account-name', place.account)} {_option('resource-group', RESOURCE_GROUP)}"
 
 
-def _quoted(text: str) -> str:
-    return text if text in {RESOURCE_GROUP, PRINCIPAL_ID, ACCOUNT} else shlex.quote(text)
+def _option(name: str, value: str) -> str:
+    # Behind a space, a value that begins with a dash would be taken for another option.
+    return f"--{name}{'=' if value.startswith('-') else ' '}{shlex.quote(value)}"
 
 
 def _json(value: Mapping[str, Any]) -> str:

@@ -67,7 +67,14 @@ class CosmosConnection:
     def access(self, definition: ContainerDefinition) -> Access:
         """Return who asks for a container, for the remedy when the service refuses."""
         settings = self._settings
-        return Access(settings.endpoint, settings.database, settings.name_of(definition), self._proof(), definition)
+        return Access(
+            settings.endpoint,
+            settings.database,
+            settings.name_of(definition),
+            self._proof(),
+            Throughput.parse(settings.throughput),
+            definition,
+        )
 
     def _proof(self) -> Literal["key", "token"] | None:
         if self._given_client is not None:

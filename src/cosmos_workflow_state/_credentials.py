@@ -7,6 +7,7 @@ It opens no connection and logs nothing.
 from __future__ import annotations
 
 import binascii
+import os
 from base64 import b64decode
 from typing import TYPE_CHECKING, Final
 
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     OwnCredential = AzureCliCredential | DefaultAzureCredential | ManagedIdentityCredential | WorkloadIdentityCredential
 
 _SECONDARY_KEY: Final = f"{PREFIX}AUTH__SECONDARY_KEY"
+_OF_APP_SERVICE: Final = "IDENTITY_HEADER"
 # The names that azure-identity has for some credentials of its chain differ from those of the credentials.
 _CHAIN_NAMES: Final = {
     "azure_cli": "cli",
@@ -97,7 +99,12 @@ def _managed_identity(auth: ManagedIdentityAuth) -> ManagedIdentityCredential:
     if auth.object_id is not None:
         return ManagedIdentityCredential(identity_config={"object_id": auth.object_id})
     if auth.resource_id is not None:
-        return ManagedIdentityCredential(identity_config={"resource_id": auth.resource_id})
+        # The asynchronous credential sends the name as it is, and each endpoint has its own: one that it does not know
+        # is passed over, and the token is of the system-assigned identity instead.
+        # https://learn.microsoft.com/azure/app-service/overview-managed-identity#rest-endpoint-reference
+        # https://learn.microsoft.com/entra/identity/managed-identities-azure-resources/how-to-use-vm-token
+        name = "mi_res_id" if os.environ.get(_OF_APP_SERVICE) else "msi_res_id"
+        return ManagedIdentityCredential(identity_config={name: auth.resource_id})
     return ManagedIdentityCredential(client_id=auth.client_id)
 
 

@@ -54,6 +54,12 @@ class ContainerDefinition:
     payload: str
 
     @property
+    def parameter(self) -> str:
+        """The parameter of our templates that names it: that of the setting, as Bicep writes names."""
+        first, *others = f"{self.setting}_name".split("_")
+        return first + "".join(word.capitalize() for word in others)
+
+    @property
     def partition_key(self) -> dict[str, Any]:
         """The partition key as the service writes it."""
         return {"paths": list(self.partition_key_paths), "kind": "MultiHash", "version": 2}

@@ -183,7 +183,8 @@ async def _open(
     settings: CosmosStateSettings, opening: AsyncExitStack, keys: tuple[str, ...], proof: Proof
 ) -> Examination:
     who: Literal["key", "token"] = "token" if proof == "token" else "key"
-    access = Access(settings.endpoint, settings.database, settings.checkpoint_container, who)
+    throughput = Throughput.parse(settings.throughput)
+    access = Access(settings.endpoint, settings.database, settings.checkpoint_container, who, throughput)
     key = keys[0] if keys else None
     try:
         entering = enter_client(settings, opening, access=access, key=key, credential=None)

@@ -6,7 +6,6 @@ Pure. The same resources in every language: Azure CLI commands, Bicep, ARM's JSO
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final, Literal
@@ -14,10 +13,10 @@ from typing import Any, Final, Literal
 from ._azure_commands import (
     ACCOUNT,
     API_VERSION,
-    RESOURCE_GROUP,
     ROLE_NAME,
     Place,
     assign_role,
+    create_account,
     create_container,
     create_database,
     create_role,
@@ -72,10 +71,9 @@ class _Container:
 
     @classmethod
     def of(cls, definition: ContainerDefinition) -> _Container:
-        """Return the container of a kind; its parameter is called like the setting, as Bicep writes names."""
-        first, *others = f"{definition.setting}_name".split("_")
-        name = first + "".join(word.capitalize() for word in others)
-        return cls(definition, Parameter(name, "string", f"Name of the container for {definition.kind}."))
+        """Return the container of a kind."""
+        about = f"Name of the container for {definition.kind}."
+        return cls(definition, Parameter(definition.parameter, "string", about))
 
 
 _CONTAINERS: Final = tuple(map(_Container.of, CONTAINERS))
@@ -246,12 +244,10 @@ def _commands(settings: CosmosStateSettings) -> str:
     place = Place(account_name(settings.endpoint) or ACCOUNT, settings.database)
     throughput = Throughput.parse(settings.throughput)
     containers = (create_container(place, settings.name_of(one), one, throughput) for one in CONTAINERS)
-    capabilities = " --capabilities EnableServerless" if throughput.kind == "serverless" else ""
-    account = place.account if place.account == ACCOUNT else shlex.quote(place.account)
     return "\n".join(
         (
             "# The account, if there is none yet.",
-            f"az cosmosdb create --name {account} --resource-group {RESOURCE_GROUP}{capabilities}",
+            create_account(place.account, throughput),
             "# The database and its containers.",
             create_database(place),
             *containers,

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 from ._azure_commands import (
     ACCOUNT,
@@ -17,12 +17,16 @@ from ._azure_commands import (
     create_container,
     create_database,
     create_role,
+    creation_options,
     list_keys,
     update_container,
 )
 from ._definitions import CHECKPOINTS, DATA_ACTIONS, ContainerDefinition
 from ._endpoints import account_name
+from ._templates import bicep_value
 from ._throughput import Throughput
+
+_SERVERLESS: Final = Throughput("serverless")
 
 MAX_CLOCK_SKEW: Final = 15 * 60
 """Seconds that the clock of who signs may differ from the service's:
@@ -57,6 +61,7 @@ class Access:
         database: Name of the database.
         container: Name of the container.
         proof: What the requests are proved with; None with a client of the caller's own.
+        throughput: What a container would be created with.
         definition: What the container must be.
     """
 
@@ -64,6 +69,7 @@ class Access:
     database: str
     container: str
     proof: Literal["key", "token"] | None = None
+    throughput: Throughput = _SERVERLESS
     definition: ContainerDefinition = CHECKPOINTS
 
 
@@ -122,7 +128,7 @@ def _missing_role(refusal: Refusal, access: Access) -> Remedy:
         "Whoever owns the account gives this identity the role once; it takes some minutes to come into force:",
         f"  {create_role(place)}",
         f"  {assign_role(place)}",
-        _bicep(place),
+        _bicep(place, access),
     ]
     return Remedy("\n".join(lines), missing)
 
@@ -138,12 +144,12 @@ def _management(refusal: Refusal, access: Access) -> str:
         (
             _NO_ROLE_FOR_THAT,
             f"  {create_database(place)}",
-            f"  {create_container(place, access.container, access.definition, Throughput('serverless'))}",
+            f"  {create_container(place, access.container, access.definition, access.throughput)}",
             f"  {update_container(place, access.container, access.definition)}",
             "And the right to use it:",
             f"  {create_role(place)}",
             f"  {assign_role(place)}",
-            _bicep(place),
+            _bicep(place, access),
         )
     )
 
@@ -154,11 +160,16 @@ _NO_ROLE_FOR_THAT: Final = (
 )
 
 
-def _bicep(place: Place) -> str:
-    return (
-        f"Or deploy infra/main.bicep with the parameters accountName='{place.account}', "
-        f"databaseName='{place.database}' and principalIds=['{place.principal_id}']."
-    )
+def _bicep(place: Place, access: Access) -> str:
+    parameters: dict[str, Any] = {
+        "accountName": place.account,
+        "databaseName": place.database,
+        access.definition.parameter: access.container,
+        "containerOptions": creation_options(access.throughput),
+        "principalIds": [place.principal_id],
+    }
+    given = [f"  param {name} = {bicep_value(value, 1)}" for name, value in parameters.items() if value]
+    return "\n".join(("Or deploy infra/main.bicep with these parameters:", *given))
 
 
 def _not_accepted(refusal: Refusal, access: Access) -> str:

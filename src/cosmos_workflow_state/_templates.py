@@ -211,8 +211,8 @@ def _arm_value(value: Value) -> Any:
     if isinstance(value, Expression):
         return f"[{value.arm}]"
     if isinstance(value, str):
-        # A text that begins with a bracket would be read as an expression.
-        return f"[{value}" if value.startswith("[") else value
+        # A text in brackets would be read as an expression; behind one bracket alone, another would stay in the text.
+        return f"[{value}" if value.startswith("[") and value.endswith("]") else value
     if isinstance(value, Mapping):
         return {name: _arm_value(entry) for name, entry in value.items()}
     if isinstance(value, list):

@@ -12,7 +12,7 @@ only where no variable of ours is set. An empty value counts as not set.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal, Self, TypeAlias, TypedDict, Unpack
@@ -30,8 +30,6 @@ from pydantic_core import PydanticCustomError
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
 from ._auth_settings import (
-    AUTH_FIELDS,
-    SEVERAL_IDENTITIES,
     Auth,
     AzureCliAuth,
     ConnectionStringAuth,
@@ -41,12 +39,12 @@ from ._auth_settings import (
     WorkloadIdentityAuth,
     complete_auth,
     endpoint_of,
-    modes_with,
 )
 from ._definitions import ContainerDefinition
-from ._endpoints import EMBEDDED, IS_A_PATH, check_endpoint, is_same_account, refuse_path
-from ._settings_sources import KEY_VARIABLE, FieldPath, PathText, nearest, read, variable_names
-from ._settings_values import Frozen, fold_case, shown, split_names
+from ._endpoints import EMBEDDED, check_endpoint, is_same_account, refuse_path
+from ._settings_problems import TWO_ACCOUNTS, Wording, error_of
+from ._settings_sources import KEY_VARIABLE, PathText, read
+from ._settings_values import Frozen, fold_case, split_names
 from ._throughput import check_throughput
 from .errors import SettingsError
 
@@ -73,9 +71,6 @@ MAX_TTL: Final = 2**31 - 1
 
 MAX_OPERATION_TIMEOUT: Final = 3600.0
 """Seconds that one operation may take, at most: what a save uploads first is not swept away before that has passed."""
-
-_TWO_ACCOUNTS: Final = "two_accounts"
-
 
 _NAME: Final = r"[^\W\d]\w*(?:\.[^\W\d]\w*)*"
 _TypeName: TypeAlias = Annotated[str, Field(pattern=f"^{_NAME}:{_NAME}$")]
@@ -281,12 +276,12 @@ class CosmosStateSettings(Frozen, BaseSettings):
         try:
             super().__init__(**values)
         except ValidationError as error:
-            problems += _problems(error, sources.origins, arguments)
+            problems += _WORDING.problems(error, sources.origins, arguments)
         # Error trackers record the local variables of frames: the values must not reach them either.
         del sources, values, arguments
         # Raised out here, where pydantic's error is no longer being handled and cannot become the context.
         if problems:
-            raise _error(problems)
+            raise error_of(problems)
 
     @classmethod
     def settings_customise_sources(
@@ -307,7 +302,7 @@ class CosmosStateSettings(Frozen, BaseSettings):
         if isinstance(auth, ConnectionStringAuth) and not (
             self.is_embedded or is_same_account(self.endpoint, auth.endpoint)
         ):
-            raise PydanticCustomError(_TWO_ACCOUNTS, "two accounts")
+            raise PydanticCustomError(TWO_ACCOUNTS, "two accounts")
         return self
 
     @property
@@ -372,75 +367,7 @@ def read_origins(
 
 def auth_error(field: str, fault: str) -> SettingsError:
     """Return the error about a field of ``auth``; ``fault`` is the first part of its sentence."""
-    return _error([_sentence(("auth", field), fault)])
+    return error_of([_WORDING.sentence(("auth", field), fault)])
 
 
-_VARIABLES: Final = variable_names(CosmosStateSettings.model_fields)
-_SENTENCES: Final[Mapping[str, str]] = {
-    SEVERAL_IDENTITIES: (
-        f"{', '.join(_VARIABLES['auth', name][-1] for name in ('client_id', 'object_id', 'resource_id'))} are three "
-        "names for one identity: set one of them, or none for the system-assigned identity"
-    ),
-    _TWO_ACCOUNTS: (
-        f"{_VARIABLES['endpoint',][-1]} is another account than {_VARIABLES['auth', 'connection_string'][-1]} names: "
-        "set the latter only"
-    ),
-}
-
-
-def _problems(error: ValidationError, origins: Mapping[FieldPath, str], arguments: Iterable[str]) -> list[str]:
-    """Return a sentence for each of the errors, from its kind and location only: its text may quote the input."""
-    given = set(arguments)
-    details = error.errors(include_url=False, include_context=False, include_input=False)
-    return [_problem(detail["type"], detail["loc"], origins, given) for detail in details]
-
-
-def _path(kind: str, location: tuple[int | str, ...]) -> FieldPath:
-    """Return which field it is: inside ``auth`` a location names the union's member before the field."""
-    steps = tuple(str(step) for step in location)
-    if steps[0] != "auth":
-        return steps[:1]
-    return ("auth", *(("mode",) if kind == "union_tag_invalid" else steps[2:3]))
-
-
-def _problem(kind: str, location: tuple[int | str, ...], origins: Mapping[FieldPath, str], arguments: set[str]) -> str:
-    if kind in _SENTENCES:
-        return _SENTENCES[kind]
-    path = _path(kind, location)
-    name = ".".join(path)
-    if name == "auth":
-        return _sentence(path, "argument auth is wrong")
-    if path not in _VARIABLES:
-        return f"argument {shown(name)} is unknown{_meant(path)}"
-    variable = _VARIABLES[path][-1]
-    if kind == "missing":
-        return _sentence(path, f"{variable} is not set")
-    who = f"{variable}, here the argument {name}," if path[0] in arguments else origins[path]
-    if kind == "extra_forbidden":
-        return f"{who} has no meaning for auth.mode={location[1]}: {_where_it_has_one(path[1])}"
-    return _sentence(
-        path, f"{who} {'is a path, which is written `embedded:PATH`' if kind == IS_A_PATH else 'is wrong'}"
-    )
-
-
-def _where_it_has_one(field: str) -> str:
-    return f"remove it, or set {_VARIABLES['auth', 'mode'][-1]}={' or '.join(modes_with(field))}"
-
-
-def _meant(path: FieldPath) -> str:
-    """Return the end of the sentence about an argument that does not exist."""
-    if ("auth", *path) in _VARIABLES:
-        return f": did you mean auth=KeyAuth({path[0]}=...)?"
-    return nearest(".".join(path), map(".".join, _VARIABLES))
-
-
-def _sentence(path: FieldPath, fault: str) -> str:
-    fields = AUTH_FIELDS if path[1:] else CosmosStateSettings.model_fields
-    about, name = fields[path[-1]], _VARIABLES.get(path, path)[-1]
-    examples = " or ".join(f"{name}={example}" for example in about.examples or ())
-    return f"{fault}: it takes {about.description}; for example {examples}"
-
-
-def _error(problems: Sequence[str]) -> SettingsError:
-    count = "1 setting is" if len(problems) == 1 else f"{len(problems)} settings are"
-    return SettingsError("\n  ".join((f"{count} wrong:", *problems)))
+_WORDING: Final = Wording(CosmosStateSettings.model_fields)

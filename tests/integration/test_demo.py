@@ -43,10 +43,10 @@ def named(events: list[dict[str, Any]], name: str) -> list[dict[str, Any]]:
     return [event for event in events if event["event"] == name]
 
 
-def run_demo(directory: Path, **environment: str) -> subprocess.CompletedProcess[str]:
+def run_demo(directory: Path, *options: str, **environment: str) -> subprocess.CompletedProcess[str]:
     """Return the demo run with its state under a directory."""
     return subprocess.run(
-        _COMMAND,
+        [*_COMMAND, *options],
         env={**os.environ, "TMPDIR": str(directory), **environment},
         cwd=directory,
         capture_output=True,
@@ -63,6 +63,34 @@ def output(tmp_path_factory: pytest.TempPathFactory) -> str:
     done = run_demo(directory, COSMOS_WORKFLOW_STATE_ENDPOINT="ftp://wrong")
     assert (done.returncode, done.stderr) == (0, "")
     return done.stdout
+
+
+def test_the_demo_as_json(tmp_path: Path) -> None:
+    """One document: what each process did, that the first one was killed, and what is stored at the end."""
+    done = run_demo(tmp_path, "--json")
+    document = json.loads(done.stdout)
+    steps = [(step["step"], [event["event"] for event in step["events"]]) for step in document["steps"]]
+    asked = document["steps"][0]["events"][0]
+
+    assert (done.returncode, done.stderr) == (0, "")
+    assert steps == [
+        ("pause", ["paused", "paused", "killed"]),
+        ("resume", ["request_found", "finished"]),
+        ("trespass", ["not_found"]),
+        ("resume", ["request_found", "finished"]),
+    ]
+    assert len({step["process"] for step in document["steps"]}) == 4
+    assert document["steps"][2]["events"] == [
+        {
+            "event": "not_found",
+            "tenant_id": "fabrikam",
+            "checkpoint_id": asked["checkpoint_id"],
+            "error": "CheckpointNotFoundError",
+        }
+    ]
+    assert len(document["checkpoints"]) == 12
+    assert asked["checkpoint_id"] in [one["checkpoint_id"] for one in document["checkpoints"]]
+    assert Path(document["state_file"]).read_bytes().startswith(b"SQLite format 3\0")
 
 
 def test_the_demo_tells_its_story(output: str) -> None:

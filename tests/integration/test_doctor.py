@@ -5,40 +5,28 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping
 from pathlib import Path
-from typing import Any
 
 import pytest
 import structlog
 from azure.cosmos.aio import CosmosClient
 
-from cosmos_workflow_state._cli import main
 from cosmos_workflow_state._definitions import CHECKPOINTS, DATA_ACTIONS
-from cosmos_workflow_state._embedded import open_embedded
 from cosmos_workflow_state.emulator import CosmosEmulator
+from support.commands import PREFIX, Run, by_key, checked, runner
+from support.drifts import drifted
 from support.terminals import on_terminal, without_escapes
 
-PREFIX = "COSMOS_WORKFLOW_STATE_"
 RIGHT = CHECKPOINTS.properties("checkpoints")
 ITEMS = "Microsoft.DocumentDB/databaseAccounts/sqlDatabases/containers/items"
-
-Run = Callable[..., Awaitable[tuple[int, str, str]]]
 
 
 @pytest.fixture
 def run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Iterator[Run]:
     """Yield a function that runs a command with these settings only: exit code, output and complaints."""
     monkeypatch.chdir(tmp_path)
-
-    async def run_command(*arguments: str, **settings: str) -> tuple[int, str, str]:
-        with monkeypatch.context() as patch:
-            for name, value in settings.items():
-                patch.setenv(f"{PREFIX}{name}", value)
-            code = await asyncio.to_thread(main, arguments)
-        return code, *capsys.readouterr()
-
-    yield run_command
+    yield runner(monkeypatch, capsys)
     structlog.reset_defaults()
 
 
@@ -47,32 +35,6 @@ async def emulator() -> AsyncIterator[CosmosEmulator]:
     """Yield an emulator over TLS, without a container."""
     async with CosmosEmulator(tls=True) as opened:
         yield opened
-
-
-def by_key(emulator: CosmosEmulator) -> dict[str, str]:
-    """Return settings."""
-    return {"ENDPOINT": emulator.endpoint, "KEY": emulator.key}
-
-
-async def checked(run: Run, *arguments: str, **settings: str) -> tuple[int, dict[str, list[str]], dict[str, Any]]:
-    """Return the code of the doctor, the statuses of its checks by name, and its document."""
-    code, output, complaints = await run("doctor", "--json", *arguments, **settings)
-    assert complaints == ""
-    document: dict[str, Any] = json.loads(output)
-    statuses: dict[str, list[str]] = {}
-    for check in document["checks"]:
-        statuses.setdefault(check["name"], []).append(check["status"])
-    return code, statuses, document
-
-
-async def drifted(path: Path, **changes: Any) -> None:
-    """Make a state file whose container is as it must be except for some changes."""
-    account = await open_embedded(path)
-    definition = {name: value for name, value in (RIGHT | changes).items() if value is not None}
-    async with CosmosClient(account.endpoint, account.key, transport=account.transport()) as client:
-        await client.create_database("workflow-state")
-        await client.client_connection.CreateContainer("dbs/workflow-state", definition)
-    await account.close()
 
 
 async def test_a_state_file_that_is_not_there(run: Run, tmp_path: Path) -> None:
@@ -255,25 +217,6 @@ async def test_no_token_over_plain_http(run: Run) -> None:
         code, statuses, _ = await checked(run, ENDPOINT=emulator.endpoint, AUTH__MODE="azure_cli")
 
     assert (code, statuses["connection"], statuses["auth"]) == (2, ["ok"], ["failed"])
-
-
-async def test_what_does_not_speak_tls(run: Run) -> None:
-    """It fails at TLS, not with a traceback of the client."""
-    async with CosmosEmulator() as emulator:
-        endpoint = emulator.endpoint.replace("http:", "https:")
-        code, statuses, document = await checked(run, ENDPOINT=endpoint, KEY=emulator.key)
-
-    assert (code, statuses["tls"]) == (5, ["failed"])
-    assert "does not speak TLS" in json.dumps(document)
-
-
-async def test_through_a_proxy(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Behind a proxy names and TLS are the proxy's, so they are not tried."""
-    monkeypatch.setenv("https_proxy", "http://127.0.0.1:9")
-    monkeypatch.setenv(f"{PREFIX}OPERATION_TIMEOUT", "2")
-    code, statuses, _ = await checked(run, ENDPOINT="https://no-such-account.invalid", KEY="a2V5")
-
-    assert (code, statuses) == (5, {"network": ["ok"], "service": ["failed"], "versions": ["ok"]})
 
 
 @pytest.mark.parametrize(("form", "word"), [("az", "az cosmosdb"), ("bicep", "resource"), ("arm", '"$schema"')])

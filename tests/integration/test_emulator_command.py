@@ -2,19 +2,37 @@
 
 from __future__ import annotations
 
+import json
 import signal
 import subprocess
 import sys
+from collections.abc import Generator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
+from pydantic import SecretStr
 
-from cosmos_workflow_state import CosmosStateFactory, CosmosStateSettings
+from cosmos_workflow_state import CosmosStateFactory, CosmosStateSettings, KeyAuth
 from cosmos_workflow_state._cli import main
+from cosmos_workflow_state._cli._emulator import WELL_KNOWN_KEY
 from support.servers import COMMAND, emulator_process, loaded_by
 from support.states import ALLOWED_TYPES, WORKFLOW, checkpoint
 
 KEY = "c29tZSBrZXk="
+
+
+@contextmanager
+def started(*arguments: str) -> Generator[tuple[subprocess.Popen[str], dict[str, Any]]]:
+    """Yield the process of an emulator that speaks JSON, and the document with which it is ready."""
+    command = [sys.executable, "-c", COMMAND, "emulator", "--port", "0", "--json", *arguments]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout is not None
+            yield process, json.loads(process.stdout.readline())
+        finally:
+            process.kill()
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
@@ -43,6 +61,44 @@ async def test_tls_is_announced(monkeypatch: pytest.MonkeyPatch) -> None:
         async with CosmosStateFactory() as factory:
             assert await factory.for_tenant("contoso").checkpoints.get_latest(workflow_name=WORKFLOW) is None
         assert emulator.end(signal.SIGTERM)[0] == 0
+
+
+@pytest.mark.parametrize(
+    ("key", "shown"), [(WELL_KNOWN_KEY, WELL_KNOWN_KEY), (KEY, None)], ids=["well-known key", "own key"]
+)
+async def test_ready_is_one_line_of_json(key: str, shown: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It has what a factory needs but for a key that is a secret; nothing follows until it is told to end."""
+    with started("--key", key) as (process, ready):
+        for name, value in ready["environment"].items():
+            monkeypatch.setenv(name, value)
+        async with CosmosStateFactory(CosmosStateSettings(auth=KeyAuth(key=SecretStr(key)))) as factory:
+            assert await factory.for_tenant("contoso").checkpoints.get_latest(workflow_name=WORKFLOW) is None
+        process.send_signal(signal.SIGINT)
+        ended = process.communicate(timeout=20)
+
+    assert (process.returncode, *ended) == (0, "", "")
+    assert (ready["key"], ready["key_is_well_known"], ready["data"], ready["tls"]) == (
+        shown,
+        shown is not None,
+        None,
+        False,
+    )
+    assert (ready["process"], ready["endpoint"]) == (
+        process.pid,
+        ready["environment"]["COSMOS_WORKFLOW_STATE_ENDPOINT"],
+    )
+    assert (key in json.dumps(ready)) is (shown is not None)
+
+
+def test_warnings_are_json_for_programs() -> None:
+    """Each on a line of its own, on standard error."""
+    everywhere = ("--host", "0.0.0.0", "--allow-remote")  # noqa: S104 - allowed
+    with started("--key", KEY, *everywhere) as (process, _):
+        process.send_signal(signal.SIGTERM)
+        errors = process.communicate(timeout=20)[1]
+
+    warnings = [json.loads(line)["warning"] for line in errors.splitlines()]
+    assert [warning.partition(" ")[0] for warning in warnings] == ["other", "without"]
 
 
 @pytest.mark.parametrize(("arguments", "plain"), [((), True), (("--tls",), False)], ids=["http", "https"])
@@ -102,7 +158,17 @@ def test_help_fits_a_terminal(capsys: pytest.CaptureFixture[str], monkeypatch: p
     monkeypatch.setenv("COLUMNS", "80")
     assert main(["emulator", "--help"]) == 0
     printed = capsys.readouterr().out
-    for argument in ("--host", "--port", "--data", "--tls", "--key", "--partitions", "--allow-remote", "--admin"):
+    for argument in (
+        "--host",
+        "--port",
+        "--data",
+        "--tls",
+        "--key",
+        "--partitions",
+        "--allow-remote",
+        "--admin",
+        "--json",
+    ):
         assert argument in printed
     assert max(map(len, printed.splitlines())) <= 80
 

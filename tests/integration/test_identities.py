@@ -3,92 +3,48 @@
 from __future__ import annotations
 
 import asyncio
-import random
 import sys
 import time
 from collections.abc import AsyncIterator, Iterable, Mapping
-from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from cosmos_workflow_state import CosmosStateFactory, CosmosStateSettings, errors
+from cosmos_workflow_state import errors
 from cosmos_workflow_state._definitions import DATA_ACTIONS
 from cosmos_workflow_state.emulator import CosmosEmulator
-from support.states import ALLOWED_TYPES, WORKFLOW, checkpoint
+from support.identities import (
+    APP_SERVICE,
+    MACHINE,
+    by,
+    identity,
+    provisioned_emulator,
+    refused,
+    use,
+    without_identities,
+)
+from support.states import ALLOWED_TYPES
 from support.tokens import EmulatorCredential
 
-APP_SERVICE = "app_service_environment"
-MACHINE = "virtual_machine_environment"
-ASSIGN = "az cosmosdb sql role assignment create --account-name <account> --resource-group <resource-group>"
-AZURE_VARIABLES = (
-    "AZURE_CLIENT_ID",
-    "AZURE_TENANT_ID",
-    "AZURE_FEDERATED_TOKEN_FILE",
-    "AZURE_TOKEN_CREDENTIALS",
-    "IDENTITY_ENDPOINT",
-    "IDENTITY_HEADER",
-    "AZURE_POD_IDENTITY_AUTHORITY_HOST",
-)
+ASSIGN = "az cosmosdb sql role assignment create --account-name '<account>' --resource-group '<resource-group>'"
+NAMES = {
+    APP_SERVICE: {"client_id": "client_id", "object_id": "object_id", "resource_id": "mi_res_id"},
+    MACHINE: {"client_id": "client_id", "object_id": "object_id", "resource_id": "msi_res_id"},
+}
+"""By shape, what each setting is called there."""
 
 
 @pytest.fixture(autouse=True)
 def _no_identity_around(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in AZURE_VARIABLES:
-        monkeypatch.delenv(name, raising=False)
+    without_identities(monkeypatch)
 
 
 @pytest.fixture
 async def emulator() -> AsyncIterator[CosmosEmulator]:
-    """Yield an emulator over TLS whose container is there: no token may create it."""
-    async with CosmosEmulator(tls=True) as opened:
-        async with CosmosStateFactory(opened.settings()) as factory:
-            await factory.for_tenant("contoso").checkpoints.get_latest(workflow_name=WORKFLOW)
+    """Yield an emulator over TLS whose container is there."""
+    async with provisioned_emulator() as opened:
         yield opened
-
-
-def by(emulator: CosmosEmulator, **auth: Any) -> CosmosStateSettings:
-    """Return settings that authenticate in one way, and change nothing about the container."""
-    return emulator.settings(auth=auth, provisioning="verify", allowed_checkpoint_types=ALLOWED_TYPES)
-
-
-async def use(settings: CosmosStateSettings, **arguments: Any) -> str:
-    """Do everything a storage does once, and return the id that was stored and found."""
-    async with CosmosStateFactory(settings, **arguments) as factory:
-        storage = factory.for_tenant("contoso").checkpoints
-        stored = await storage.save(checkpoint("cp-1"))
-        changed = checkpoint("cp-1")
-        changed.state["changed"] = True
-        await storage.save(changed)
-        latest = await storage.get_latest(workflow_name=WORKFLOW)
-        assert latest is not None
-        assert latest.checkpoint_id == (await storage.load(stored)).checkpoint_id
-        assert await storage.list_checkpoint_ids(workflow_name=WORKFLOW) == [stored]
-        large = await storage.save(checkpoint("cp-2", state={"noise": random.Random(0).randbytes(2_000_000)}))
-        assert await storage.delete(stored)
-        assert await storage.delete(large)
-        assert (await storage.erase()).keyframes == 1
-        return latest.checkpoint_id
-
-
-async def refused(settings: CosmosStateSettings, **arguments: Any) -> errors.AccessDeniedError:
-    """Return the error with which the use of a storage is refused."""
-    with pytest.raises(errors.AccessDeniedError) as caught:
-        await use(settings, **arguments)
-    assert caught.value.remedy in str(caught.value)
-    return caught.value
-
-
-@asynccontextmanager
-async def identity(
-    emulator: CosmosEmulator, monkeypatch: pytest.MonkeyPatch, shape: str = APP_SERVICE, **endpoint: Any
-) -> AsyncIterator[None]:
-    """Let this process have an identity for as long as the context is open."""
-    async with emulator.identity_endpoint(**endpoint) as opened:
-        for name, value in getattr(opened, shape).items():
-            monkeypatch.setenv(name, value)
-        yield
 
 
 @pytest.mark.parametrize("shape", [APP_SERVICE, MACHINE])
@@ -98,21 +54,29 @@ async def identity(
 async def test_managed_identities(
     emulator: CosmosEmulator, monkeypatch: pytest.MonkeyPatch, shape: str, names: dict[str, str]
 ) -> None:
-    """System-assigned and user-assigned ones, on App Service and on a virtual machine, need nothing but settings."""
-    async with identity(emulator, monkeypatch, shape):
+    """The identity that the settings name is the one that is asked for, on App Service and on a virtual machine.
+
+    Neither endpoint objects to a name that it does not know: it gives the token of the system-assigned identity.
+    """
+    async with identity(emulator, monkeypatch, shape) as asked:
         assert await use(by(emulator, mode="managed_identity", **names)) == "cp-1"
+    named = {NAMES[shape][name]: value for name, value in names.items()}
+    assert asked
+    assert all(
+        one.keys() == {"api-version", "resource"} | named.keys() and named.items() <= one.items() for one in asked
+    )
 
 
 async def test_the_default_credential(emulator: CosmosEmulator, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without a word about authentication, the chain finds the identity that the process has."""
-    settings = by(emulator, exclude=["workload_identity"])
     async with identity(emulator, monkeypatch):
-        assert await use(settings) == "cp-1"
+        assert await use(by(emulator)) == "cp-1"
 
 
 async def test_a_key_over_tls(emulator: CosmosEmulator) -> None:
-    """The account key and a connection string do, too."""
+    """The account key, a secondary one behind a key of yesterday and a connection string do, too."""
     assert await use(by(emulator, key=emulator.key)) == "cp-1"
+    assert await use(by(emulator, key="d3Jvbmc=", secondary_key=emulator.key)) == "cp-1"
     text = f"AccountEndpoint={emulator.endpoint};AccountKey={emulator.key};"
     assert await use(by(emulator, mode="connection_string", connection_string=text)) == "cp-1"
 
@@ -215,16 +179,33 @@ async def test_a_role_that_only_reads(emulator: CosmosEmulator, monkeypatch: pyt
     assert not error.retryable
 
 
-async def test_no_token_creates(emulator: CosmosEmulator, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_an_identity_without_any_role(emulator: CosmosEmulator, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It may not even ask what the account is; it is told how it gets its role, in words, commands and parameters."""
+    async with identity(emulator, monkeypatch, role=None):
+        error = await refused(by(emulator, mode="managed_identity"))
+    assert (error.status_code, error.sub_status, error.retryable) == (403, 5301, False)
+    assert error.missing_actions == ("Microsoft.DocumentDB/databaseAccounts/readMetadata",)
+    for text in ("az cosmosdb sql role definition create", ASSIGN, "  param principalIds = [\n    '0000"):
+        assert text in error.remedy
+
+
+@pytest.mark.parametrize("role", ["contributor", "reader"])
+async def test_no_token_creates(emulator: CosmosEmulator, monkeypatch: pytest.MonkeyPatch, role: str) -> None:
     """Creating by token is refused by the service; the remedy is Azure's own tools and the other setting."""
     settings = emulator.settings(
-        auth={"mode": "managed_identity"}, checkpoint_container="missing", allowed_checkpoint_types=ALLOWED_TYPES
+        auth={"mode": "managed_identity"},
+        checkpoint_container="missing",
+        throughput="manual:400",
+        allowed_checkpoint_types=ALLOWED_TYPES,
     )
-    async with identity(emulator, monkeypatch):
+    async with identity(emulator, monkeypatch, role=role):
         error = await refused(settings)
     assert (error.status_code, error.sub_status) == (403, 5300)
     assert "COSMOS_WORKFLOW_STATE_PROVISIONING=verify" in error.remedy
     assert "/containers/missing?api-version=" in error.remedy
+    assert '"options": {"throughput": 400}' in error.remedy
+    assert "\n  param checkpointContainerName = 'missing'\n" in error.remedy
+    assert "\n  param containerOptions = {\n    throughput: 400\n  }\n" in error.remedy
 
 
 async def test_a_token_that_has_expired(emulator: CosmosEmulator, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -83,6 +83,19 @@ async def test_a_delete_that_arrives_late_deletes_nothing_newer(wire: Wire) -> N
     assert await storage.load("cp-0") == again
 
 
+async def test_a_replacement_that_arrives_late_replaces_nothing_newer(wire: Wire) -> None:
+    """Demand 16: a save under an id that is there names the version it means; what was saved since is another one."""
+    storage, transport, _ = wire
+    late = Late()
+    transport.faults = [let_pass, let_pass, late]
+    await storage.save(checkpoint("cp-0", state={"version": 1}))
+    newer = checkpoint("cp-0", state={"version": 2})
+    await storage.save(newer)
+
+    assert await late.arrive() == 207
+    assert await storage.load("cp-0") == newer
+
+
 async def test_a_delete_meets_the_version_that_replaced_what_it_read(wire: Wire) -> None:
     """Replaced between the reading and the deleting: read again, and deleted."""
     storage, transport, items = wire

@@ -426,9 +426,10 @@ def test_when_the_service_fails_the_same_command_goes_on(account: Account, reque
     requests.before = fail
     code, output, complaints = account.run(*CONTOSO, "--json")
     requests.before = None
+    error = json.loads(complaints)["error"]
 
-    assert (code, output) == (5, "")
-    assert re.search(r"^cosmos-workflow-state: the service could not be reached.*\n\d of 8 are written; ", complaints)
+    assert (code, output, error["kind"]) == (5, "", "try_again")
+    assert re.search(r"^the service could not be reached.*\n\d of 8 are written; ", error["message"])
     assert counts(account.answer(*CONTOSO))[3] == 0
     assert same(ours(account), theirs(account))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import json
 import re
 import shlex
 from collections.abc import Iterator
@@ -220,6 +221,7 @@ def test_many_failures_are_told_once(account: Account) -> None:
     assert complaints.count("support.states:Invoice") == 1
     assert "invoice-approval_cp-004 and 3 more" in complaints
     assert len(account.answer(*MIGRATE, *CONTOSO)["failures"]) == 8
+    assert json.loads(account.run(*MIGRATE, *CONTOSO, "--json")[2])["error"]["kind"] == "failed"
 
 
 def test_the_page_shows_what_is_printed(account: Account) -> None:

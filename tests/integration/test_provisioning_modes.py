@@ -1,4 +1,4 @@
-"""Every kind of drift in every mode: what is said, what is created, and that nothing that exists is changed unasked."""
+"""Repairing a container, and what a new one is created with; what is said of each kind is in the table beside this."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from cosmos_workflow_state._definitions import CHECKPOINTS
 from cosmos_workflow_state._embedded import open_embedded
 from cosmos_workflow_state._provisioning import ProvisioningMode, open_container, repair_container
 from cosmos_workflow_state._throughput import Throughput
+from support.drifts import DRIFTS, Drift, make_drifted
 
 DATABASE = "workflow-state"
 NAME = "checkpoints"
 RIGHT = CHECKPOINTS.properties(NAME)
 POLICY = RIGHT["indexingPolicy"]
-SORT_KEY = {"path": "/sort_key/?"}
 
 
 @pytest.fixture
@@ -30,45 +30,9 @@ async def client() -> AsyncIterator[CosmosClient]:
     await account.close()
 
 
-def key(*paths: str, kind: str = "MultiHash", version: int = 2) -> dict[str, Any]:
-    """Return a change of the partition key."""
-    return {"partitionKey": {"paths": list(paths), "kind": kind, "version": version}}
-
-
 def policy(**changes: Any) -> dict[str, Any]:
     """Return a change of the indexing policy."""
     return {"indexingPolicy": POLICY | changes}
-
-
-DRIFT: dict[str, tuple[dict[str, Any], tuple[str, ...]]] = {
-    "nothing": ({}, ()),
-    "other paths": (key("/tenant_id", "/scope"), ("partition key is ['/tenant_id', '/scope'] (MultiHash",)),
-    "order": (key("/workflow_name", "/tenant_id"), ("in another order",)),
-    "kind": (key("/tenant_id", kind="Hash"), ("['/tenant_id'] (Hash, version 2)",)),
-    "version": (key("/workflow_name", kind="Hash", version=1), ("(Hash, version 1)",)),
-    "TTL off": ({"defaultTtl": None}, ("time to live is off, so the service ignores the TTL of items",)),
-    "TTL positive": ({"defaultTtl": 3600}, ("default TTL is 3600 seconds",)),
-    "payload indexed": (
-        policy(includedPaths=[*POLICY["includedPaths"], {"path": "/payload/data/?"}]),
-        ("indexes the payload (/payload/data)",),
-    ),
-    "everything indexed": (
-        policy(includedPaths=[{"path": "/*"}], excludedPaths=[{"path": '/"_etag"/?'}]),
-        ("includes /*",),
-    ),
-    "sort_key not indexed": (
-        policy(includedPaths=[path for path in POLICY["includedPaths"] if path != SORT_KEY]),
-        ("does not index /sort_key/? (to find the latest",),
-    ),
-    "the framework's own container": (
-        {
-            **key("/workflow_name", kind="Hash"),
-            "defaultTtl": None,
-            **policy(includedPaths=[{"path": "/*"}], excludedPaths=[]),
-        },
-        ("as the framework's own store has it", "time to live is off", "includes /*"),
-    ),
-}
 
 
 async def made(client: CosmosClient, changes: dict[str, Any]) -> ContainerProxy:
@@ -84,47 +48,29 @@ async def opened(client: CosmosClient, mode: ProvisioningMode, **arguments: Any)
     return await open_container(client, database=DATABASE, container=NAME, mode=mode, **arguments)
 
 
-@pytest.mark.parametrize("mode", ["verify", "create", "skip"])
-@pytest.mark.parametrize("drift", DRIFT)
-async def test_drift(client: CosmosClient, drift: str, mode: ProvisioningMode) -> None:
-    """All that differs is in one error, with remedies; skip looks at nothing; the container stays as it was."""
-    changes, said = DRIFT[drift]
-    container = await made(client, changes)
-    before = await container.read()
-    if mode == "skip" or not said:
-        assert (await opened(client, mode)).id == NAME
-    else:
-        with pytest.raises(errors.ProvisioningError) as caught:
-            await opened(client, mode)
-        assert len(caught.value.problems) == len(said)
-        for expected, problem in zip(said, caught.value.problems, strict=True):
-            assert expected in problem
-            assert problem in str(caught.value)
-            assert ": " in problem
-    assert await container.read() == before
-
-
-@pytest.mark.parametrize("drift", DRIFT)
-async def test_repair(client: CosmosClient, drift: str) -> None:
-    """What can be repaired is, once; a partition key is named as remaining; the rest of the definition stays."""
-    unique = {"uniqueKeyPolicy": {"uniqueKeys": [{"paths": ["/number"]}]}}
-    changes, said = DRIFT[drift]
-    container = await made(client, changes | unique)
+@pytest.mark.parametrize("drift", DRIFTS.values(), ids=list(DRIFTS))
+async def test_repair(client: CosmosClient, drift: Drift) -> None:
+    """What can be repaired is, once, and told; a partition key is named as remaining; what is right is not sent."""
+    container = await make_drifted(client, DATABASE, NAME, drift)
     before = await container.read()
     repair = await repair_container(client, database=DATABASE, container=NAME)
-    assert [str(one) for one in (*repair.remaining, *repair.changed)] != [] or not said
+    assert [one.subject for one in (*repair.remaining, *repair.changed)] == [subject for subject, _ in drift.said]
     assert all(one.subject == "partition key" for one in repair.remaining)
-    assert len(repair.remaining) + len(repair.changed) == len(said)
     after = await container.read()
-    assert after["partitionKey"] == before["partitionKey"]
-    assert after["uniqueKeyPolicy"] == unique["uniqueKeyPolicy"]
+    assert (after == before) is (not repair.changed)
     again = await repair_container(client, database=DATABASE, container=NAME)
     assert (again.changed, again.remaining) == ((), repair.remaining)
     assert await container.read() == after
-    if not repair.changed:
-        assert after == before
-    if not repair.remaining:
+    if drift.repairable:
         assert await opened(client, "verify") is not None
+
+
+async def test_repair_keeps_what_users_define(client: CosmosClient) -> None:
+    """Unique keys, which the client's own replacing drops, outlive a repair."""
+    unique = {"uniqueKeyPolicy": {"uniqueKeys": [{"paths": ["/number"]}]}}
+    container = await made(client, unique | {"defaultTtl": None})
+    assert (await repair_container(client, database=DATABASE, container=NAME)).changed != ()
+    assert (await container.read())["uniqueKeyPolicy"] == unique["uniqueKeyPolicy"]
 
 
 async def test_repair_keeps_items_and_other_indexes(client: CosmosClient) -> None:

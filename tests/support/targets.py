@@ -18,7 +18,7 @@ from azure.cosmos import PartitionKey
 from azure.cosmos.aio import CosmosClient
 
 from cosmos_workflow_state import CosmosStateFactory, CosmosStateSettings, KeyAuth
-from cosmos_workflow_state._definitions import CONTAINERS
+from cosmos_workflow_state._definitions import CONTAINERS, DATA_ACTIONS
 from cosmos_workflow_state._embedded import open_embedded
 from cosmos_workflow_state._provisioning import open_container
 from cosmos_workflow_state.emulator import CosmosEmulator
@@ -107,10 +107,10 @@ class Target:
 
 @contextmanager
 def emulator_target(how: str) -> Iterator[Target]:
-    """Run an emulator: over HTTP by key, or over HTTPS by the token of a contributor."""
+    """Run an emulator: over HTTP by key, or over HTTPS by a token with the rights of our role and no others."""
     with CosmosEmulator(tls=how == HTTPS) as emulator:
         if how == HTTPS:
-            _credentials[emulator.endpoint] = EmulatorCredential(emulator)
+            _credentials[emulator.endpoint] = EmulatorCredential(emulator, role=None, actions=DATA_ACTIONS)
         yield Target(emulator.endpoint, emulator.key)
         _credentials.pop(emulator.endpoint, None)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterable
 from types import TracebackType
 from typing import Any, Self
 
@@ -13,16 +14,20 @@ from cosmos_workflow_state.emulator._tokens import Role
 
 
 class EmulatorCredential:
-    """Stands for a principal with one role."""
+    """Stands for a principal with one role, or with some data actions in place of one."""
 
-    def __init__(self, emulator: CosmosEmulator, role: Role | None = "contributor") -> None:
-        """Set who makes the tokens, and for which role."""
+    def __init__(
+        self, emulator: CosmosEmulator, role: Role | None = "contributor", *, actions: Iterable[str] = ()
+    ) -> None:
+        """Set who makes the tokens, and for what."""
         self._emulator = emulator
         self._role: Role | None = role
+        self._actions = tuple(actions)
 
     async def get_token(self, *scopes: str, **_: Any) -> AccessToken:
         """Get a token."""
-        return AccessToken(self._emulator.token(self._role, audience=scopes[0]), int(time.time()) + 3600)
+        token = self._emulator.token(self._role, audience=scopes[0], actions=self._actions)
+        return AccessToken(token, int(time.time()) + 3600)
 
     async def close(self) -> None:
         """Do nothing; nothing is open."""

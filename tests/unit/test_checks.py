@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import re
+from importlib.metadata import requires, version
 from typing import Any
 
 import pytest
 
 from cosmos_workflow_state import CosmosStateSettings
 from cosmos_workflow_state._cli import _checks as checks
-from cosmos_workflow_state._cli._checks import Check
+from cosmos_workflow_state._cli._checks import Check, Package
 from cosmos_workflow_state._cli._output import ExitCode
-from cosmos_workflow_state._cli._views._checks import check_json, check_lines
+from cosmos_workflow_state._cli._views._checks import change_lines, check_json, check_lines
 from cosmos_workflow_state._definitions import CHECKPOINTS
 from cosmos_workflow_state._examining import AccountFacts, RoundTrip
 from cosmos_workflow_state.errors import (
@@ -165,10 +167,43 @@ def test_a_round_trip() -> None:
 )
 def test_versions(version: str, *, inside: bool) -> None:
     """A version outside the range of the package's own metadata is a warning with the command that helps."""
-    check = checks.packages({"azure-cosmos": (version, "<2,>=1.20")})
+    check = checks.packages({"azure-cosmos": Package(version, "<2,>=1.20", "1.23")})
 
     assert (check.status == "ok") is inside
     assert check.remedy == ("" if inside else 'pip install "azure-cosmos<2,>=1.20"')
+    assert ("it has to be azure-cosmos<2,>=1.20" in check.found) is not inside
+
+
+@pytest.mark.parametrize(
+    ("version", "found"),
+    [
+        ("1.23.0", "azure-cosmos 1.23.0"),
+        ("1.23.7", "azure-cosmos 1.23.7"),
+        ("1.24.0", "azure-cosmos 1.24.0 (tested with 1.23)"),
+        ("1.20.0", "azure-cosmos 1.20.0 (tested with 1.23)"),
+    ],
+)
+def test_versions_that_the_tests_did_not_run_with(version: str, found: str) -> None:
+    """Inside the range they are fine, and named; corrections count as tested."""
+    check = checks.packages({"azure-cosmos": Package(version, ">=1.20,<2", "1.23")})
+
+    assert (check.status, check.found) == ("ok", found)
+
+
+def test_the_tested_versions_are_these() -> None:
+    """What this run tests is what the doctor says: where it is not, run the whole suite and write the new number."""
+    installed = {name: ".".join(version(name).split(".")[:2]) for name in checks.TESTED}
+
+    assert installed == checks.TESTED
+
+
+def test_every_tested_version_is_in_the_declared_range() -> None:
+    """All of them are requirements of the package, and none is outside of what it asks for."""
+    declared = {re.split(r"[\[<>=]", one)[0]: one for one in requires("cosmos-workflow-state") or ()}
+    ranges = {name: re.sub(r"^[\w-]+(\[\w+\])?", "", declared[name]) for name in checks.TESTED}
+
+    assert all(checks.in_range(checks.TESTED[name], wanted) for name, wanted in ranges.items())
+    assert all(">=" in wanted and "<" in wanted for wanted in ranges.values())
 
 
 def test_checks_fit_a_terminal() -> None:
@@ -182,6 +217,20 @@ def test_checks_fit_a_terminal() -> None:
     assert "\\x1b" in "".join(lines)
     assert lines[-1] == "1 check failed, 1 warning"
     assert len(check_lines([check], None)) == 6
+
+
+@pytest.mark.parametrize(
+    ("width", "lines"),
+    [
+        (None, ["changed: its default TTL was sixty seconds", "changed: this"]),
+        (30, ["changed: its default TTL was", "         sixty seconds", "changed: this"]),
+    ],
+)
+def test_what_was_changed_fits_a_terminal(width: int | None, lines: list[str]) -> None:
+    """Sentences are wrapped below their beginning; in a pipe each is one line."""
+    found = change_lines(["its default TTL was sixty seconds", "this"], width)
+
+    assert [line.plain for line in found] == lines
 
 
 def test_checks_as_json() -> None:

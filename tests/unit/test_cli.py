@@ -18,6 +18,7 @@ import pytest
 import structlog
 
 from cosmos_workflow_state._cli import _demo, _demo_processes, _output, main
+from cosmos_workflow_state._cli._asking import ask
 from cosmos_workflow_state._cli._demo_processes import Child, Event, child
 from cosmos_workflow_state._cli._log import log_json_lines
 from support.servers import loaded_by
@@ -115,19 +116,24 @@ def test_a_failure_is_one_line(
 ) -> None:
     """Whatever ends a command, its user sees one line on standard error and an exit code that is not 0."""
 
-    def fail() -> NoReturn:
+    def fail(**_options: bool) -> NoReturn:
         raise error
 
     monkeypatch.setattr(_demo, "demo", fail)
 
     assert main(["demo"]) == code
     assert capsys.readouterr() == ("", f"cosmos-workflow-state: {line}\n")
+    assert main(["demo", "--json"]) == code
+    printed = capsys.readouterr()
+    kind = _output.ExitCode(code).name.lower()
+    assert json.loads(printed.err) == {"error": {"kind": kind, "code": code, "message": str(error) or line}}
+    assert (printed.out, printed.err.count("\n"), printed.err.isascii()) == ("", 1, True)
 
 
 def test_a_mistake_of_ours_is_no_traceback(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     """An error that nobody has thought of may quote somebody's state, so only its type and place are shown."""
 
-    def fail() -> NoReturn:
+    def fail(**_options: bool) -> NoReturn:
         raise RuntimeError("the state of contoso")
 
     monkeypatch.setattr(_demo, "demo", fail)
@@ -136,6 +142,31 @@ def test_a_mistake_of_ours_is_no_traceback(monkeypatch: pytest.MonkeyPatch, caps
     printed = capsys.readouterr()
     assert printed.out == ""
     assert re.fullmatch(r"cosmos-workflow-state: unexpected RuntimeError at test_cli\.py:\d+; .*\n", printed.err)
+
+
+def test_ctrl_c_at_a_question_interrupts(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """It is neither yes nor no, and ends as an interrupt anywhere else does."""
+
+    class Terminal(io.StringIO):
+        """A terminal at which Ctrl-C is typed."""
+
+        def isatty(self) -> bool:
+            """Say that it is one."""
+            return True
+
+        def readline(self, size: int | None = -1, /) -> str:
+            """Interrupt, whatever is asked for."""
+            del size
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(sys, "stdin", Terminal())
+    monkeypatch.setattr(_demo, "demo", lambda **_: ask("do it", yes=False, no="not done", about=["this"]))
+
+    assert main(["demo"]) == 130
+    assert re.fullmatch(r"  this\nDo it\? \[y/N\]: ?\ncosmos-workflow-state: interrupted\n", capsys.readouterr().err)
+    assert main(["demo", "--json"]) == 130
+    error = json.loads(capsys.readouterr().err.splitlines()[-1])["error"]
+    assert error == {"kind": "interrupted", "code": 130, "message": "interrupted"}
 
 
 @pytest.mark.parametrize(
@@ -189,7 +220,7 @@ def test_without_tmpdir_it_is_the_systems_directory_that_cannot_be_used(monkeypa
     monkeypatch.setattr(tempfile, "tempdir", "/nowhere/at/all")
 
     with pytest.raises(_output.CommandError, match=r"^the system's directory for temporary files .*nowhere"):
-        _demo.demo()
+        _demo.demo(as_json=False)
 
 
 @pytest.mark.parametrize(
@@ -200,7 +231,7 @@ def test_a_demo_cut_short_leaves_no_directory(
 ) -> None:
     """Interrupted, or when nobody reads what it prints, the demo takes away what nobody was told of."""
 
-    def end(state_file: Path) -> NoReturn:
+    def end(state_file: Path, **_options: bool) -> NoReturn:
         state_file.touch()
         raise ending
 
@@ -208,21 +239,21 @@ def test_a_demo_cut_short_leaves_no_directory(
     monkeypatch.setattr(_demo, "_show", end)
 
     with pytest.raises(type(ending)):
-        _demo.demo()
+        _demo.demo(as_json=False)
     assert list(tmp_path.iterdir()) == []
 
 
 def test_a_demo_that_fails_names_its_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What a failed demo leaves, its log among it, may tell why: the error says where it is."""
 
-    def fail(_state_file: Path) -> NoReturn:
+    def fail(_state_file: Path, **_options: bool) -> NoReturn:
         raise _output.CommandError("it failed")
 
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     monkeypatch.setattr(_demo, "_show", fail)
 
     with pytest.raises(_output.CommandError) as caught:
-        _demo.demo()
+        _demo.demo(as_json=False)
     [left] = tmp_path.iterdir()
     assert str(caught.value) == f"it failed (what it left is in {left.resolve()})"
 
@@ -231,7 +262,7 @@ def test_a_reader_that_is_gone_is_no_traceback() -> None:
     """In "demo | head" the command ends quietly when nobody reads any more."""
     program = (
         "import sys; from cosmos_workflow_state._cli import _demo, _main, _output\n"
-        "def chatter():\n"
+        "def chatter(as_json):\n"
         "    while True: _output.say('x' * 1000)\n"
         "_demo.demo = chatter\n"
         "sys.exit(_main.run(['demo']))"
@@ -318,7 +349,7 @@ def test_a_tenant_that_is_not_refused_fails_the_demo(tmp_path: Path, monkeypatch
     monkeypatch.setattr(Child, "events", found)
 
     with pytest.raises(_output.CommandError, match="not told"):
-        _demo._trespass(tmp_path / "state.db", "some-id")
+        list(_demo._trespass(tmp_path / "state.db", "some-id"))
 
 
 def test_a_process_that_ends_before_it_is_killed_fails_the_demo(

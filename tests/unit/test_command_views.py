@@ -19,8 +19,9 @@ from pydantic import SecretStr
 from cosmos_workflow_state import CosmosStateSettings, KeyAuth
 from cosmos_workflow_state._cli._output import printable
 from cosmos_workflow_state._cli._views._headers import header_fields, header_json, headers_table
-from cosmos_workflow_state._cli._views._layout import Column, layout, moment, shorten, shown_ids
+from cosmos_workflow_state._cli._views._layout import Column, layout, moment, shorten, shown_ids, wrapped_list
 from cosmos_workflow_state._cli._views._settings import rows_of, settings_json, settings_table
+from cosmos_workflow_state._cli._views._state import checkpoint_lines
 from cosmos_workflow_state._cli._views._values import brief, plain, to_json
 from cosmos_workflow_state.settings import SettingOrigin
 from cosmos_workflow_state.typing import PickledValue
@@ -137,19 +138,46 @@ def test_headers_have_the_columns_they_need() -> None:
     assert header_json(header("b", expires=expires))["expires"] == "2026-12-01T00:00:00+00:00"
 
 
+@pytest.mark.parametrize(
+    ("width", "lines"),
+    [
+        (None, ["alpha, beta, gamma, delta"]),
+        (40, ["alpha, beta, gamma, delta"]),
+        (18, ["alpha, beta,", "  gamma, delta"]),
+        (3, ["alpha,", "  beta,", "  gamma,", "  delta"]),
+    ],
+)
+def test_lists_are_wrapped_between_their_parts(width: int | None, lines: list[str]) -> None:
+    """No part is broken in two: an id has to be copied whole."""
+    found = wrapped_list(["alpha", "beta", "gamma", "delta"], width, indent="  ")
+
+    assert found == [f"  {line.lstrip()}" for line in lines]
+
+
+def test_requests_of_a_checkpoint_stay_in_their_column() -> None:
+    """Two ids as they are made do not fit on one line of 80 columns."""
+    ids = ("e7b06b43-85e2-4df5-a10a-d788c48016c8", "58cf43fe-d672-48b8-8c04-286902b37cf9")
+    lines = texts(checkpoint_lines(header("a", pending=ids), {}, 80))
+    piped = texts(checkpoint_lines(header("a", pending=ids), {}, None))
+
+    assert lines[5:7] == [f"waits for   {ids[0]},", f"            {ids[1]}"]
+    assert piped[5] == f"waits for   {ids[0]}, {ids[1]}"
+
+
 def test_fields_of_a_header_count_what_they_do_not_list() -> None:
     """Only a hundred requests are listed in a header."""
-    assert dict(header_fields(header("a", pending=("r",), pending_request_count=3)))["waits for"] == "r and 2 more"
-    assert dict(header_fields(header("a")))["waits for"] == "nothing"
+    asked = header("a", pending=("r",), pending_request_count=3)
+
+    assert dict(header_fields(asked))["waits for"] == ["r", "2 more"]
+    assert dict(header_fields(header("a")))["waits for"] == ["nothing"]
 
 
 @pytest.mark.parametrize(
     ("value", "limit", "shown"),
     [
         ({"a": [1, None]}, 20, '{"a": [1, null]}'),
-        ({"a": "x" * 50, "b": 1}, 20, "{2 entries}"),
-        ({"a": "x" * 50}, 20, "{1 entry}"),
-        (["x" * 50], 20, "[1 item]"),
+        ({"a": "x" * 50, "b": 1}, 20, '{"a": "xxxxxxxxxx...'),
+        (["x" * 50], 20, '["xxxxxxxxxxxxxxx...'),
         ("x" * 50, 10, '"xxxxxx...'),
         ("\x9b31m", 20, r'"\x9b31m"'),
         (PickledValue("module:Type", 1234, ""), 40, "<pickled module:Type, 1,234 bytes>"),
@@ -158,7 +186,7 @@ def test_fields_of_a_header_count_what_they_do_not_list() -> None:
     ids=str,
 )
 def test_values_in_brief(value: Any, limit: int, shown: str) -> None:
-    """What is short is shown, what is long is counted, and a pickle is named."""
+    """What is short is shown, of what is long the beginning, and a pickle is named."""
     assert brief(value, limit) == shown
 
 

@@ -1,4 +1,4 @@
-"""README and docs say what is so: code blocks run, the settings table is the model, links lead somewhere."""
+"""README and docs say what is so: code blocks run, tables are what the code has, links lead somewhere."""
 
 from __future__ import annotations
 
@@ -8,14 +8,10 @@ import re
 import shlex
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from pydantic.fields import FieldInfo
 
-from cosmos_workflow_state import CosmosStateSettings
-from cosmos_workflow_state._auth_settings import AUTH_FIELDS
 from cosmos_workflow_state._codec import MAX_WHOLE_BYTES
 from cosmos_workflow_state._definitions import CHECKPOINTS, DATA_ACTIONS
 from cosmos_workflow_state._documents import (
@@ -169,42 +165,6 @@ def test_the_program_that_notices_a_failed_save_does(tmp_path: Path) -> None:
 def test_what_a_newcomer_must_be_told_is_told(page: Path, said: str) -> None:
     """Facts that cost somebody an hour stay on the page where they are looked for."""
     assert said in page.read_text("utf-8")
-
-
-def settings() -> Iterator[tuple[str, str, FieldInfo]]:
-    """Yield the name, the variable and the field of every setting."""
-    for name, field in CosmosStateSettings.model_fields.items():
-        if name != "auth":
-            yield name, f"COSMOS_WORKFLOW_STATE_{name.upper()}", field
-            continue
-        for inner, inner_field in AUTH_FIELDS.items():
-            yield f"auth.{inner}", f"COSMOS_WORKFLOW_STATE_AUTH__{inner.upper()}", inner_field
-
-
-def default_of(field: FieldInfo) -> str:
-    """Return a default as the table writes it."""
-    if field.is_required():
-        return "required"
-    default = field.default
-    return "none" if default in ((), None) else f"`{getattr(default, 'pattern', default)}`"
-
-
-def examples_of(field: FieldInfo) -> str:
-    """Return the examples as the table writes them."""
-    return " or ".join(f"`{example}`" for example in field.examples or ())
-
-
-def test_the_settings_table_is_the_model() -> None:
-    """Names, variables, defaults, examples and descriptions are the model's, in its order."""
-    page = CONFIGURE.read_text("utf-8")
-    rows = [
-        [cell.strip() for cell in line.strip("|").split(" | ")] for line in page.splitlines() if line.startswith("| `")
-    ]
-
-    assert [[name, variable, default, example, takes] for name, variable, _, default, example, takes in rows] == [
-        [f"`{name}`", f"`{variable}`", default_of(field), examples_of(field), field.description]
-        for name, variable, field in settings()
-    ]
 
 
 def test_the_table_of_rights_is_the_role() -> None:

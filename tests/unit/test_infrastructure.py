@@ -117,6 +117,60 @@ def test_the_arm_template_is_one() -> None:
         assert all(text.endswith("]") and text.count("(") == text.count(")") for text in expressions)
 
 
+BODIES: dict[str, dict[str, Any]] = {
+    "": {
+        **dict.fromkeys(("location", "kind"), None),
+        "properties": {
+            **dict.fromkeys(
+                ("databaseAccountOfferType", "capabilities", "disableLocalAuth", "minimalTlsVersion"), None
+            ),
+            "locations": {"locationName": None, "failoverPriority": None},
+            "consistencyPolicy": {"defaultConsistencyLevel": None},
+        },
+    },
+    "/sqlDatabases": {"properties": {"resource": {"id": None}}},
+    "/sqlDatabases/containers": {
+        "properties": {
+            "resource": {
+                **dict.fromkeys(("id", "defaultTtl"), None),
+                "partitionKey": {"paths": None, "kind": None, "version": None},
+                "indexingPolicy": {
+                    **dict.fromkeys(("automatic", "indexingMode"), None),
+                    "includedPaths": {"path": None},
+                    "excludedPaths": {"path": None},
+                },
+            },
+            "options": None,
+        }
+    },
+    "/sqlRoleDefinitions": {
+        "properties": {
+            **dict.fromkeys(("roleName", "type", "assignableScopes"), None),
+            "permissions": {"dataActions": None},
+        }
+    },
+    "/sqlRoleAssignments": {"properties": dict.fromkeys(("roleDefinitionId", "principalId", "scope"))},
+}
+"""By type, the properties as the API has them: https://learn.microsoft.com/azure/templates/microsoft.documentdb."""
+
+
+def test_bodies_are_those_of_the_api() -> None:
+    """Each resource has exactly the properties that its type takes and this package needs, nested as there."""
+    found = resources(json.loads(plan("arm")))
+    around = {"type", "apiVersion", "name", "dependsOn", "condition", "copy"}
+    for kind, body in BODIES.items():
+        resource = found[f"Microsoft.DocumentDB/databaseAccounts{kind}"]
+        assert _names({name: value for name, value in resource.items() if name not in around}, body) == body
+
+
+def _names(value: Any, wanted: Any) -> Any:
+    """Return the names in a value as deep as they are wanted; of a list, those of its one or its first element."""
+    if wanted is None:
+        return None
+    element: Any = value[0] if isinstance(value, list) else value
+    return {name: _names(entry, wanted.get(name)) for name, entry in element.items()}
+
+
 def _texts(value: Any) -> list[str]:
     if isinstance(value, dict):
         return [text for entry in value.values() for text in _texts(entry)]
@@ -173,12 +227,13 @@ def test_the_commands_can_be_pasted() -> None:
 @pytest.mark.parametrize("endpoint", ["embedded:", "http://localhost:8081"])
 def test_an_endpoint_that_names_no_account(endpoint: str) -> None:
     """The name is left open: a placeholder in commands, a parameter without a default in templates."""
-    assert "--name <account> " in plan("az", endpoint=endpoint)
+    assert "--name '<account>' " in plan("az", endpoint=endpoint)
     assert "\nparam accountName string\n" in plan("bicep", endpoint=endpoint)
     assert "defaultValue" not in json.loads(plan("arm", endpoint=endpoint))["parameters"]["accountName"]
 
 
 def test_texts_that_look_like_expressions() -> None:
-    """A text with a bracket, as a name may have, stays a text in ARM."""
-    template = json.loads(plan("arm", database="[concat('x')]"))
-    assert template["parameters"]["databaseName"]["defaultValue"] == "[[concat('x')]"
+    """A text in brackets, as a name may have, stays a text in ARM; one bracket alone begins no expression."""
+    for text, written in (("[concat('x')]", "[[concat('x')]"), ("[x", "[x"), ("x]", "x]")):
+        template = json.loads(plan("arm", database=text))
+        assert template["parameters"]["databaseName"]["defaultValue"] == written

@@ -17,11 +17,17 @@ BLOCKED = (
     "resource [dbs/workflow-state]."
 )
 ASSIGN = (
-    "az cosmosdb sql role assignment create --account-name contoso --resource-group <resource-group> "
+    "az cosmosdb sql role assignment create --account-name contoso --resource-group '<resource-group>' "
     "--role-definition-name cosmos-workflow-state --principal-id {} --scope /dbs/workflow-state"
 )
-
-
+BICEP = """
+Or deploy infra/main.bicep with these parameters:
+  param accountName = 'contoso'
+  param databaseName = 'workflow-state'
+  param checkpointContainerName = 'checkpoints'
+  param principalIds = [
+    '{}'
+  ]"""
 ACCOUNT = "https://contoso.documents.azure.com:443/"
 
 
@@ -41,7 +47,7 @@ def test_a_missing_right_is_named_with_the_commands(sub_status: int, action: str
     assert remedy.missing_actions == (action,)
     assert f"Missing data actions: {action}." in remedy.text
     assert f"\n  {ASSIGN.format(PRINCIPAL)}\n" in remedy.text
-    assert f"accountName='contoso', databaseName='workflow-state' and principalIds=['{PRINCIPAL}']" in remedy.text
+    assert remedy.text.endswith(BICEP.format(PRINCIPAL))
     (create,) = [line for line in remedy.text.splitlines() if "role definition create" in line]
     assert all(action in shlex.split(create)[-1] for action in DATA_ACTIONS)
     assert ("try again first" in remedy.text) is (sub_status == 5302)
@@ -54,7 +60,7 @@ def test_words_that_are_not_the_services_are_not_taken_over(said: str) -> None:
     """Where nothing is named in the service's way, all actions are, and the principal is a placeholder."""
     remedy = advice(403, 5301, said)
     assert remedy.missing_actions == tuple(DATA_ACTIONS)
-    assert ASSIGN.format("<principal-id>") in remedy.text
+    assert ASSIGN.format("'<principal-id>'") in remedy.text
     assert "rm -rf" not in remedy.text
 
 
@@ -63,6 +69,8 @@ def test_managing_by_token() -> None:
     remedy = advice(403, 5300, "The given request [POST /dbs] cannot be authorized by AAD token in data plane.")
     assert remedy.missing_actions == ()
     assert "COSMOS_WORKFLOW_STATE_PROVISIONING=verify" in remedy.text
+    assert '"options": {}' in remedy.text
+    assert "containerOptions" not in remedy.text
     for command in ("sql database create", "rest --method put", "sql container update", "sql role assignment create"):
         assert f"\n  az {command}" in remedy.text.replace("az cosmosdb ", "az ")
 
@@ -87,7 +95,7 @@ def test_clocks(status: int, said: str, ahead: float | None, text: str) -> None:
 def test_who_is_not_known(proof: str | None, *, keys: bool, tokens: bool) -> None:
     """A 401 says what to look at: key or token, or both where the client is the caller's, and the clock."""
     text = advice(401, proof=proof, ahead=2.0).text
-    assert ("az cosmosdb keys list --name contoso --resource-group <resource-group>" in text) is keys
+    assert ("az cosmosdb keys list --name contoso --resource-group '<resource-group>'" in text) is keys
     assert ("az account get-access-token --resource https://contoso.documents.azure.com\n" in text) is tokens
     assert "It is not the clock: that differs by 2 seconds" in text
     assert "must not differ" in advice(401, proof=proof).text
@@ -101,5 +109,5 @@ def test_other_refusals() -> None:
 
 def test_an_account_whose_name_is_not_known() -> None:
     """An endpoint that is not Azure's leaves a placeholder."""
-    assert "--account-name <account> " in advice(403, 5301, endpoint="https://cosmos.contoso.example").text
-    assert "--account-name <account> " in advice(403, 5301, endpoint="https://localhost:8081").text
+    assert "--account-name '<account>' " in advice(403, 5301, endpoint="https://cosmos.contoso.example").text
+    assert "--account-name '<account>' " in advice(403, 5301, endpoint="https://localhost:8081").text

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 
-from ._output import ExitCode, complain
+from ._output import ExitCode, complain, complaining_as_asked
 
 __all__ = ["main"]
 
@@ -18,10 +19,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Returns:
         The exit code, as docs/how-to/command-line.md lists them: 0 when all went well.
     """
-    try:
-        from ._main import run  # noqa: PLC0415 - Ctrl-C while it imports must end as quietly as later
+    given = sys.argv[1:] if arguments is None else arguments
+    with complaining_as_asked(given):
+        try:
+            from ._main import run  # noqa: PLC0415 - Ctrl-C while it imports must end as quietly as later
 
-        return run(arguments)
-    except KeyboardInterrupt:
-        complain("interrupted")
-        return ExitCode.INTERRUPTED
+            return run(given)
+        except KeyboardInterrupt:
+            complain("interrupted", ExitCode.INTERRUPTED)
+            return ExitCode.INTERRUPTED

@@ -21,6 +21,7 @@ def ask(what: str, *, yes: bool, no: str, about: Iterable[str] = ()) -> None:
 
     Raises:
         CommandError: The answer is no, or there is nobody to ask.
+        KeyboardInterrupt: The answer is Ctrl-C.
     """
     if yes:
         return
@@ -28,5 +29,16 @@ def ask(what: str, *, yes: bool, no: str, about: Iterable[str] = ()) -> None:
         raise CommandError(f"would {what}; add --yes to do so where nobody can be asked", ExitCode.USAGE)
     for line in about:
         typer.echo(f"  {printable(line)}", err=True)
-    if not typer.confirm(f"{what[0].upper()}{what[1:]}?", err=True):
+    if not _confirmed(f"{what[0].upper()}{what[1:]}?"):
         raise CommandError(no)
+
+
+def _confirmed(question: str) -> bool:
+    try:
+        return typer.confirm(question, err=True)
+    except typer.Abort as ended:
+        typer.echo(err=True)  # what is said next is not to stand behind the question
+        # Typer makes the same of Ctrl-C and of Ctrl-D, which is no answer.
+        if isinstance(ended.__context__, KeyboardInterrupt):
+            raise KeyboardInterrupt from None
+        return False

@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from cosmos_workflow_state import TenantCheckpointStorage
 from cosmos_workflow_state.typing import CheckpointSummary
 
-from ._output import CommandError, ExitCode
-from ._screen import Report, note, progress, show, show_json, width
+from ._output import CommandError, ExitCode, say_json
+from ._screen import Report, note, progress, show, width
 from ._store import Place, finish, opened, resolve
 from ._views._headers import header_json, headers_table
 from ._views._layout import Column, layout
@@ -24,7 +24,7 @@ def list_workflows(place: Place, *, as_json: bool) -> None:
     """
     names = finish(_workflows(place))
     if as_json:
-        show_json({"tenant_id": place.tenant, "scope": place.scope, "workflows": names})
+        say_json({"tenant_id": place.tenant, "scope": place.scope, "workflows": names})
     elif names:
         show(layout([Column("workflow", style="cyan")], [[name] for name in names], width()))
     else:
@@ -40,7 +40,7 @@ def list_checkpoints(place: Place, limit: int | None, *, as_json: bool) -> None:
     found = [header for headers in finish(_headers(place, limit)).values() for header in headers]
     if as_json:
         checkpoints = [header_json(header) for header in found]
-        show_json({"tenant_id": place.tenant, "scope": place.scope, "checkpoints": checkpoints})
+        say_json({"tenant_id": place.tenant, "scope": place.scope, "checkpoints": checkpoints})
     elif found:
         show(headers_table(found, width()))
     else:
@@ -59,7 +59,7 @@ def draw_tree(place: Place, checkpoint: str | None, *, everything: bool, as_json
         raise CommandError(_nothing(place), ExitCode.NOT_FOUND)
     if as_json:
         trees = [tree_json(name, forest) for name, forest in forests.items()]
-        show_json({"tenant_id": place.tenant, "scope": place.scope, "workflows": trees})
+        say_json({"tenant_id": place.tenant, "scope": place.scope, "workflows": trees})
         return
     for name, forest in forests.items():
         show(tree_lines(name, forest, width(), everything=everything))

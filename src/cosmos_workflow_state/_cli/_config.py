@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from pydantic.json_schema import GenerateJsonSchema
+
 from cosmos_workflow_state import CosmosStateSettings
 from cosmos_workflow_state.errors import CosmosStateError
 from cosmos_workflow_state.settings import read_origins
 
-from ._screen import show, show_json, width
+from ._output import say_json
+from ._screen import show, width
 from ._store import explained
 from ._views._settings import rows_of, settings_json, settings_table
 
@@ -23,11 +26,11 @@ def show_settings(*, as_json: bool) -> None:
         raise explained(error) from None
     rows = rows_of(settings, read_origins())
     if as_json:
-        show_json(settings_json(rows))
+        say_json(settings_json(rows))
     else:
         show(settings_table(rows, width()))
 
 
 def print_schema() -> None:
     """Print the JSON schema of the settings."""
-    show_json(CosmosStateSettings.model_json_schema())
+    say_json({"$schema": GenerateJsonSchema.schema_dialect} | CosmosStateSettings.model_json_schema())

@@ -10,8 +10,8 @@ from cosmos_workflow_state.typing import CheckpointSummary, EraseProgress
 
 from ._asking import ask
 from ._browse import read_headers
-from ._output import say
-from ._screen import progress, show, show_json, width
+from ._output import say, say_json
+from ._screen import progress, show, width
 from ._store import Place, finish, opened, resolve
 from ._views._headers import headers_table
 from ._views._layout import counted
@@ -41,7 +41,7 @@ def delete_some(place: Place, texts: Sequence[str], *, yes: bool, dry_run: bool,
     if as_json:
         ids = [{"workflow_name": one.workflow_name, "checkpoint_id": one.checkpoint_id} for one in found]
         answer = {"dry_run": dry_run, "checkpoints": ids, "already_gone": gone}
-        show_json({"tenant_id": place.tenant, "scope": place.scope, **answer})
+        say_json({"tenant_id": place.tenant, "scope": place.scope, **answer})
         return
     if dry_run:
         show(headers_table(found, width()))
@@ -62,7 +62,7 @@ def delete_all(place: Place, *, yes: bool, dry_run: bool, as_json: bool) -> None
     done = EraseProgress(checkpoints=total) if dry_run else finish(_erase(place, total or None))
     if as_json:
         erased = {"checkpoints": done.checkpoints, "keyframes": done.keyframes, "uploads": done.uploads}
-        show_json({"tenant_id": place.tenant, "scope": place.scope, "dry_run": dry_run, "erased": erased})
+        say_json({"tenant_id": place.tenant, "scope": place.scope, "dry_run": dry_run, "erased": erased})
         return
     say(f"{'would delete' if dry_run else 'deleted'} {counted(done.checkpoints, 'checkpoint')}")
 

@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Generator, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
@@ -15,8 +16,10 @@ from ._output import CommandError
 
 Event: TypeAlias = Mapping[str, Any]
 
+STARTED: Final = "demo.started"
 PAUSED: Final = "demo.paused"
 READY: Final = "demo.ready"
+KILLED: Final = "demo.killed"
 FOUND: Final = "demo.request_found"
 FINISHED: Final = "demo.finished"
 NOT_FOUND: Final = "demo.not_found"
@@ -24,6 +27,23 @@ LISTED: Final = "demo.checkpoint_listed"
 
 _MODULE: Final = "cosmos_workflow_state._cli._demo_steps"
 _FOREIGN: Final = ("COSMOS_WORKFLOW_STATE_", "AZURE_COSMOS_")
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What happened in one process.
+
+    Attributes:
+        step: Which step of the demo the process runs.
+        number: The process's place among all of them, from 1.
+        process: Its id.
+        event: What it tells, or what was done with it.
+    """
+
+    step: str
+    number: int
+    process: int
+    event: Event
 
 
 class Child:

@@ -42,7 +42,7 @@ async def resume(state_file: str, tenant_id: str, answer: str) -> None:
         storage = factory.for_tenant(tenant_id).checkpoints
         paused = await _latest(storage)
         request_id, question = _pending(paused)
-        _tell(FOUND, tenant_id, checkpoint_id=paused.checkpoint_id, question=question)
+        _tell(FOUND, tenant_id, checkpoint_id=paused.checkpoint_id, question=question, answer=answer)
         result = await build_workflow().run(
             responses={request_id: answer}, checkpoint_id=paused.checkpoint_id, checkpoint_storage=storage
         )
@@ -58,7 +58,7 @@ async def trespass(state_file: str, tenant_id: str, checkpoint_id: str) -> None:
         try:
             await factory.for_tenant(tenant_id).checkpoints.load(checkpoint_id)
         except CheckpointNotFoundError as error:
-            _tell(NOT_FOUND, tenant_id, error=type(error).__name__)
+            _tell(NOT_FOUND, tenant_id, checkpoint_id=checkpoint_id, error=type(error).__name__)
 
 
 def main(arguments: Sequence[str]) -> None:

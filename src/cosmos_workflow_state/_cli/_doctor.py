@@ -19,16 +19,15 @@ from cosmos_workflow_state.settings import read_origins
 
 from . import _checks as checks
 from ._asking import ask
-from ._checks import Check
+from ._checks import TESTED, Check, Package
 from ._log import log_to_standard_error
-from ._network import reach
-from ._output import PROGRAM, ExitCode, say
-from ._screen import show, show_json, width
+from ._network import PATIENCE, reach
+from ._output import PROGRAM, ExitCode, say_json
+from ._screen import show, width
 from ._store import finish
-from ._views._checks import check_json, check_lines
+from ._views._checks import change_lines, check_json, check_lines
 from ._views._settings import SettingRow, rows_of, settings_json, short_table
 
-_PACKAGES: Final = ("agent-framework-core", "azure-cosmos", "azure-identity")
 _SHOWN: Final = frozenset({"endpoint", "database", "checkpoint_container", "auth.mode"})
 """Settings that are shown although they have their defaults; `config show` shows all."""
 _TRIPS: Final = 3
@@ -111,18 +110,17 @@ def _finished(report: _Report, *, as_json: bool) -> ExitCode:
             "worst": checks.worst(report.checks),
             "changed": report.changed,
         }
-        show_json(document)
+        say_json(document)
     else:
         if report.rows:
             show([*short_table(report.rows, width()), Text()])
-        for change in report.changed:
-            say(f"changed: {change}")
-        show(check_lines(report.checks, width()))
+        show([*change_lines(report.changed, width()), *check_lines(report.checks, width())])
     return checks.code_of(report.checks)
 
 
 async def _examine(settings: CosmosStateSettings) -> _Findings:
-    found = _Findings(_engine(settings) if settings.is_embedded else await reach(settings.endpoint))
+    patience = min(PATIENCE, settings.operation_timeout)
+    found = _Findings(_engine(settings) if settings.is_embedded else await reach(settings.endpoint, patience))
     if found.checks[-1].status == "failed" or _is_to_be_made(settings):
         return found
     try:
@@ -185,10 +183,10 @@ def _is_to_be_made(settings: CosmosStateSettings) -> bool:
 
 
 def _versions() -> Check:
-    ranges: dict[str, tuple[str, str]] = {}
+    ranges: dict[str, Package] = {}
     for requirement in requires(PROGRAM) or ():
-        name = next((known for known in _PACKAGES if requirement.startswith(known)), None)
+        name = next((known for known in TESTED if requirement.startswith(known)), None)
         if name is not None:
             wanted = requirement.removeprefix(name).partition(";")[0]
-            ranges[name] = (version(name), wanted.partition("]")[2] or wanted)
+            ranges[name] = Package(version(name), wanted.partition("]")[2] or wanted, TESTED[name])
     return checks.packages(ranges)

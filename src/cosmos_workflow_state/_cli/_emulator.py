@@ -3,31 +3,30 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import signal
-import sys
 from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from types import FrameType
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from cosmos_workflow_state import emulator
 from cosmos_workflow_state.emulator._engine._errors import EngineError
 from cosmos_workflow_state.emulator._hosts import RemoteAccessError, is_loopback
 
-from ._output import CommandError, say
+from ._output import CommandError, ExitCode, say, say_json, warn
 
 if TYPE_CHECKING:
     from cosmos_workflow_state.emulator import CosmosEmulator
 
 _WARNING: Final = """\
-WARNING: other machines can reach this emulator. Whoever has the key can read,
+other machines can reach this emulator. Whoever has the key can read,
 change and delete all that is in it. It is made for tests: keep it in a network
-you trust, and nothing in it that matters.
-"""
-_PLAIN: Final = """\
-WARNING: without --tls everything, too, can be read on its way.
-"""
+you trust, and nothing in it that matters."""
+_PLAIN: Final = "without --tls everything, too, can be read on its way."
+WELL_KNOWN_KEY: Final = "C2y6yDjf5/R+ob0N8A7Cgv30VRDJIWEHLM+4QDU5DE2nQ9nDuVTqobD4b8mGGyPMbIZnqyMsEcaGQy67XIw/Jw=="
+"""No secret: the key of every emulator of Microsoft's (https://learn.microsoft.com/azure/cosmos-db/emulator)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,40 +43,73 @@ class Options:
     admin: bool
 
 
-def run_emulator(options: Options) -> None:
+def run_emulator(options: Options, *, as_json: bool) -> None:
     """Run the emulator until SIGTERM or Ctrl-C.
 
     Args:
         options: How.
+        as_json: Whether it is one line of JSON that says when it is ready.
 
     Raises:
         CommandError: It cannot run as asked.
         OSError: The address is not there, the port is taken or the file cannot be created.
     """
+    if as_json and options.key is None:
+        raise CommandError(
+            f"--json shows no key that is a secret, so give one that you know: --key {WELL_KNOWN_KEY}, for example",
+            ExitCode.USAGE,
+        )
     try:
         opened = emulator.CosmosEmulator(**asdict(options))
         if not is_loopback(options.host):
-            sys.stderr.write(_WARNING if options.tls else _WARNING + _PLAIN)
-        asyncio.run(_serve(opened, options.data))
+            warn(_WARNING)
+            if not options.tls:
+                warn(_PLAIN)
+        asyncio.run(_serve(opened, options, as_json=as_json))
     except (EngineError, ModuleNotFoundError, RemoteAccessError) as error:
         raise CommandError(str(error)) from error
 
 
-async def _serve(opened: CosmosEmulator, data: str | None) -> None:
+async def _serve(opened: CosmosEmulator, options: Options, *, as_json: bool) -> None:
     stop = asyncio.Event()
     with _ended_by(stop, signal.SIGINT, signal.SIGTERM):
         async with opened:
-            _tell(opened, data)
+            if as_json:
+                say_json(_document(opened, options), in_one_line=True)
+            else:
+                _tell(opened, options)
             await stop.wait()
-    say("The emulator has ended.")
+    if not as_json:
+        say("The emulator has ended.")
 
 
-def _tell(opened: CosmosEmulator, data: str | None) -> None:
-    say(f"Emulator of Azure Cosmos DB for NoSQL, data in {data or 'memory'}. Ctrl-C ends it.")
+def _tell(opened: CosmosEmulator, options: Options) -> None:
+    say(f"Emulator of Azure Cosmos DB for NoSQL, data in {options.data or 'memory'}. Ctrl-C ends it.")
     say(f"\n  endpoint  {opened.endpoint}\n  key       {opened.key}\n")
-    say(f"export COSMOS_WORKFLOW_STATE_ENDPOINT='{opened.endpoint}'")
-    say(f"export COSMOS_WORKFLOW_STATE_KEY='{opened.key}'")
-    say("export COSMOS_WORKFLOW_STATE_PROVISIONING='create'")
+    for name, value in _environment(opened.endpoint, opened.key).items():
+        say(f"export {name}='{value}'")
+
+
+def _document(opened: CosmosEmulator, options: Options) -> dict[str, Any]:
+    key = opened.key if opened.key == WELL_KNOWN_KEY else None
+    return {
+        "endpoint": opened.endpoint,
+        "key": key,
+        "key_is_well_known": key is not None,
+        "data": options.data,
+        "tls": options.tls,
+        "process": os.getpid(),
+        "environment": _environment(opened.endpoint, key),
+    }
+
+
+def _environment(endpoint: str, key: str | None) -> dict[str, str]:
+    """Return the variables with which the library uses the emulator."""
+    return {
+        "COSMOS_WORKFLOW_STATE_ENDPOINT": endpoint,
+        **({} if key is None else {"COSMOS_WORKFLOW_STATE_KEY": key}),
+        "COSMOS_WORKFLOW_STATE_PROVISIONING": "create",
+    }
 
 
 @contextmanager

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 
 import structlog
 
+from ._output import is_for_programs
+
 if TYPE_CHECKING:
     from structlog.typing import EventDict, Processor, WrappedLogger
 
@@ -24,7 +26,7 @@ def log_json_lines() -> None:
 
 
 def log_to_standard_error(settings: CosmosStateSettings) -> None:
-    """Write events of the settings' level and above to standard error, in the settings' format."""
+    """Write events of the settings' level and above to standard error, for programs as JSON whatever the settings."""
     level = logging.getLevelNamesMapping()[settings.log_level.upper()]
     # What made the command fail is its message already; at the levels that tell of everything it is told as well.
     quiet: list[Processor] = [_drop_failures] if level >= logging.WARNING else []
@@ -33,7 +35,7 @@ def log_to_standard_error(settings: CosmosStateSettings) -> None:
             *quiet,
             structlog.processors.add_log_level,
             structlog.processors.TimeStamper(fmt="iso"),
-            _renderer(settings.log_format),
+            _renderer("json" if is_for_programs() else settings.log_format),
         ],
         wrapper_class=structlog.make_filtering_bound_logger(level),
         logger_factory=structlog.PrintLoggerFactory(sys.stderr),

@@ -11,7 +11,8 @@ from agent_framework import WorkflowCheckpoint
 from cosmos_workflow_state import TenantCheckpointStorage
 from cosmos_workflow_state.typing import CheckpointOutline
 
-from ._screen import show, show_json, width
+from ._output import say_json
+from ._screen import show, width
 from ._store import Place, finish, opened, resolve
 from ._views._changes import changes
 from ._views._headers import header_json
@@ -31,7 +32,7 @@ def show_checkpoint(place: Place, checkpoint: str, *, decode: bool, as_json: boo
     if as_json:
         answer = {"checkpoint": header_json(found.summary), "decoded": decode}
         state = {"fields": to_json(without_identity(found.fields))}
-        show_json({"tenant_id": place.tenant, "scope": place.scope, **answer, **state})
+        say_json({"tenant_id": place.tenant, "scope": place.scope, **answer, **state})
     else:
         show(checkpoint_lines(found.summary, found.fields, width()))
 
@@ -47,7 +48,7 @@ def compare(place: Place, before: str, after: str, *, decode: bool, as_json: boo
     ids = (old.summary.checkpoint_id, new.summary.checkpoint_id)
     if as_json:
         answer = {"before": ids[0], "after": ids[1], "decoded": decode, "changes": [*map(change_json, found)]}
-        show_json({"tenant_id": place.tenant, "scope": place.scope, **answer})
+        say_json({"tenant_id": place.tenant, "scope": place.scope, **answer})
     else:
         show(changes_lines(*ids, found, width()))
 

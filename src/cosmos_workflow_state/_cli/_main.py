@@ -8,13 +8,14 @@ import sys
 import traceback
 from collections.abc import Sequence
 
+import typer
 from typer.main import get_command
 
 from ._commands import app
-from ._output import PROGRAM, CommandError, ExitCode, complain
+from ._output import PROGRAM, CommandError, ExitCode, complain, is_for_programs
 
 
-def run(arguments: Sequence[str] | None) -> int:
+def run(arguments: Sequence[str]) -> int:
     """Run the command that the arguments name; see ``main``.
 
     Raises:
@@ -24,16 +25,24 @@ def run(arguments: Sequence[str] | None) -> int:
         return _fail("standard output is closed")
     _write_everything_in_some_way()
     try:
-        get_command(app).main(arguments, prog_name=PROGRAM)
-    except SystemExit as ended:
-        return _ended(ended)
+        return _run(arguments)
     except CommandError as error:
         return _fail(str(error), error.code)
     except OSError as error:
         return _fail(str(error))
     except Exception as error:  # noqa: BLE001 - a traceback would print the error, which may quote somebody's state
         return _fail(_bug(error))
-    return ExitCode.DONE
+
+
+def _run(arguments: Sequence[str]) -> int:
+    try:
+        # For people typer itself says what is wrong with arguments, below the usage.
+        ended = get_command(app).main(arguments, prog_name=PROGRAM, standalone_mode=not is_for_programs())
+        return _checked(ended) if isinstance(ended, int) else ExitCode.DONE
+    except SystemExit as ended:
+        return _ended(ended)
+    except typer.TyperException as error:
+        raise CommandError(error.format_message(), ExitCode(error.exit_code)) from error
 
 
 def _write_everything_in_some_way() -> None:
@@ -45,12 +54,21 @@ def _write_everything_in_some_way() -> None:
 
 def _ended(ended: SystemExit) -> int:
     """Return the code with which typer ends: after every command, after help, on wrong usage and on Ctrl-C."""
-    if ended.code == ExitCode.INTERRUPTED:
-        raise KeyboardInterrupt from None
     if isinstance(ended.__context__, BrokenPipeError):
         # The reader is gone ("… | head"). What is still buffered must not be written at exit: that would fail again.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.__stdout__.fileno() if sys.__stdout__ else 1)
-    return ended.code if isinstance(ended.code, int) else ExitCode.DONE
+    return _checked(ended.code) if isinstance(ended.code, int) else ExitCode.DONE
+
+
+def _checked(code: int) -> int:
+    """Return the code, unless it is the one that typer makes of Ctrl-C.
+
+    Raises:
+        KeyboardInterrupt: It is.
+    """
+    if code == ExitCode.INTERRUPTED:
+        raise KeyboardInterrupt from None
+    return code
 
 
 def _bug(error: Exception) -> str:
@@ -60,5 +78,5 @@ def _bug(error: Exception) -> str:
 
 
 def _fail(message: str, code: ExitCode = ExitCode.FAILED) -> int:
-    complain(message)
+    complain(message, code)
     return code

@@ -26,8 +26,8 @@ from cosmos_workflow_state.errors import CosmosStateError, SettingsError
 from cosmos_workflow_state.settings import ConnectionStringAuth, DefaultAuth, KeyAuth
 
 from ._log import log_to_standard_error
-from ._output import CommandError, ExitCode, complain, say
-from ._screen import progress, show, show_json, width
+from ._output import CommandError, ExitCode, complain, say, say_json
+from ._screen import progress, show, width
 from ._store import explained, finish
 from ._views._layout import Column, counted, layout
 
@@ -100,10 +100,13 @@ def _migrate(kind: str, request: Request, migrate: _Migrate) -> ExitCode:
             done = f"{tally.written:,} of {tally.found:,} are written; the same command goes on from there"
             raise CommandError(f"{error}\n{done}", error.code) from None
     if request.as_json:
-        show_json(_document(kind, request, tally))
+        say_json(_document(kind, request, tally))
     else:
         _show(kind, request, tally)
-    return ExitCode.FAILED if tally.failures else ExitCode.DONE
+    if not tally.failures:
+        return ExitCode.DONE
+    complain("\n".join(_failed(tally.failures)), ExitCode.FAILED)
+    return ExitCode.FAILED
 
 
 def _job(request: Request) -> Job:
@@ -161,8 +164,6 @@ def _show(kind: str, request: Request, tally: Tally) -> None:
         show(_by_tenant(tally, heading))
     counts = f"{tally.written:,} {heading}, {tally.already_there:,} there already, {len(tally.failures):,} failed"
     say(f"{counted(tally.found, _NOUNS[kind])} in {request.source}: {counts}")
-    if tally.failures:
-        complain("\n".join(_failed(tally.failures)))
 
 
 def _by_tenant(tally: Tally, heading: str) -> list[Text]:

@@ -17,25 +17,32 @@ from urllib.request import getproxies, proxy_bypass
 from ._checks import Check
 from ._output import ExitCode
 
-_PATIENCE: Final = 10.0
-"""Seconds for each step."""
+PATIENCE: Final = 10.0
+"""Seconds for each step, at most."""
 _HERE: Final = frozenset({"localhost", "127.0.0.1", "::1"})
 """Hosts whose certificate the client does not verify."""
 
 
-async def reach(endpoint: str) -> list[Check]:
-    """Return the checks of name and TLS; the last one has failed where there is no way."""
+async def reach(endpoint: str, patience: float) -> list[Check]:
+    """Return the checks of name and TLS; the last one has failed where there is no way.
+
+    Args:
+        endpoint: Of the settings.
+        patience: Seconds for each step.
+    """
     parts = urlsplit(endpoint)
     host, port = parts.hostname or "", parts.port or (443 if parts.scheme == "https" else 80)
     if parts.scheme in getproxies() and not proxy_bypass(host):
         return [Check("network", "ok", "goes through the proxy of the environment; DNS and TLS are not tried")]
-    name = await _look_up(host, port)
-    return [name] if name.status == "failed" else [name, await _connect(host, port, tls=parts.scheme == "https")]
+    name = await _look_up(host, port, patience)
+    if name.status == "failed":
+        return [name]
+    return [name, await _connect(host, port, patience, tls=parts.scheme == "https")]
 
 
-async def _look_up(host: str, port: int) -> Check:
+async def _look_up(host: str, port: int, patience: float) -> Check:
     try:
-        async with asyncio.timeout(_PATIENCE):
+        async with asyncio.timeout(patience):
             found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError):
         remedy = "is COSMOS_WORKFLOW_STATE_ENDPOINT right? a private endpoint needs its private DNS zone"
@@ -47,13 +54,10 @@ async def _look_up(host: str, port: int) -> Check:
     return Check("dns", "ok", f"{host} is {addresses[0]}{more}")
 
 
-async def _connect(host: str, port: int, *, tls: bool) -> Check:
-    name, remedy = (
-        "tls" if tls else "connection",
-        "is COSMOS_WORKFLOW_STATE_ENDPOINT right, and does a firewall let through?",
-    )
+async def _connect(host: str, port: int, patience: float, *, tls: bool) -> Check:
+    name = "tls" if tls else "connection"
     try:
-        async with asyncio.timeout(_PATIENCE):
+        async with asyncio.timeout(patience):
             _, writer = await asyncio.open_connection(host, port, ssl=_context(host) if tls else None)
     except ssl.SSLCertVerificationError as error:
         remedy = "a proxy that opens TLS needs its certificate in SSL_CERT_FILE; otherwise this is not the account"
@@ -62,7 +66,8 @@ async def _connect(host: str, port: int, *, tls: bool) -> Check:
         )
     except OSError as error:
         remedy = "is COSMOS_WORKFLOW_STATE_ENDPOINT right, and does a firewall let this machine through?"
-        return Check(name, "failed", f"no connection to port {port} ({_fault(error)})", remedy, ExitCode.TRY_AGAIN)
+        found = f"no connection to port {port} ({_fault(error, patience)})"
+        return Check(name, "failed", found, remedy, ExitCode.TRY_AGAIN)
     session: ssl.SSLObject | None = writer.get_extra_info("ssl_object")
     writer.close()
     with suppress(OSError):
@@ -80,7 +85,9 @@ def _context(host: str) -> ssl.SSLContext:
     return context
 
 
-def _fault(error: OSError) -> str:
+def _fault(error: OSError, patience: float) -> str:
+    if isinstance(error, TimeoutError) and not error.errno:
+        return f"no answer in {patience:g} seconds"
     if isinstance(error, ssl.SSLError):
         return "what answers does not speak TLS"
     # asyncio's own text quotes the address in Python's way.

@@ -1,16 +1,22 @@
-"""What every command prints with: lines, complaints and plain tables, and the codes a command ends with.
+"""What every command prints with: lines, JSON, complaints and plain tables, and the codes a command ends with.
 
 Imports nothing that is slow: the demo, the emulator and the help need no more than this.
 """
 
 from __future__ import annotations
 
+import json
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from enum import IntEnum
-from typing import Final
+from itertools import takewhile
+from typing import Any, Final
 
 PROGRAM: Final = "cosmos-workflow-state"
+
+_IS_FOR_PROGRAMS: Final[ContextVar[bool]] = ContextVar("is_for_programs", default=False)
 
 
 class ExitCode(IntEnum):
@@ -45,11 +51,66 @@ def say(text: str = "") -> None:
     sys.stdout.flush()
 
 
-def complain(message: str) -> None:
-    """Print a message on standard error, where there is one."""
+@contextmanager
+def complaining_as_asked(arguments: Sequence[str]) -> Generator[None]:
+    """Let all that is written to standard error in the block be JSON where ``--json`` is among the arguments.
+
+    It is looked for by its text: arguments that cannot be understood are a complaint as well.
+    """
+    as_json = "--json" in takewhile(lambda argument: argument != "--", arguments)
+    before = _IS_FOR_PROGRAMS.set(as_json)
+    try:
+        yield
+    finally:
+        _IS_FOR_PROGRAMS.reset(before)
+
+
+def is_for_programs() -> bool:
+    """Return whether standard error is read by a program: then each of its lines is a JSON object."""
+    return _IS_FOR_PROGRAMS.get()
+
+
+def say_json(document: Any, *, in_one_line: bool = False) -> None:
+    """Print one JSON document, ASCII, so that every reader takes it."""
+    say(_json_text(document) if in_one_line else json.dumps(document, indent=2, allow_nan=False))
+
+
+def complain(message: str, code: ExitCode = ExitCode.FAILED) -> None:
+    """Print on standard error, where there is one, why a command fails.
+
+    Args:
+        message: For its user.
+        code: What the process ends with.
+    """
+    if is_for_programs():
+        _tell({"error": {"kind": code.name.lower(), "code": int(code), "message": message}})
+    else:
+        _write_aside(f"{PROGRAM}: {_shown(message)}")
+
+
+def warn(message: str) -> None:
+    """Print on standard error, where there is one, what its user must know."""
+    if is_for_programs():
+        _tell({"warning": " ".join(message.split())})
+    else:
+        _write_aside(f"WARNING: {_shown(message)}")
+
+
+def _tell(document: Any) -> None:
+    _write_aside(_json_text(document))
+
+
+def _write_aside(text: str) -> None:
     if sys.stderr is not None:  # the shell's "2>&-"
-        shown = "\n".join(map(printable, message.split("\n")))
-        sys.stderr.write(f"{PROGRAM}: {shown}\n")
+        sys.stderr.write(f"{text}\n")
+
+
+def _shown(message: str) -> str:
+    return "\n".join(map(printable, message.split("\n")))
+
+
+def _json_text(document: Any) -> str:
+    return json.dumps(document, allow_nan=False)
 
 
 def printable(text: str) -> str:

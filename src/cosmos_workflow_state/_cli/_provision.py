@@ -14,8 +14,7 @@ from cosmos_workflow_state.errors import AccessDeniedError, CosmosStateError
 
 from ._asking import ask
 from ._log import log_to_standard_error
-from ._output import CommandError, ExitCode, complain, say
-from ._screen import show_json
+from ._output import CommandError, ExitCode, complain, say, say_json
 from ._store import explained, finish
 
 if TYPE_CHECKING:
@@ -50,7 +49,7 @@ def print_plan(output: PlanFormat, *, as_json: bool) -> None:
     """
     plan = provisioning_plan(_settings(), output)
     if as_json:
-        show_json({"format": output, "plan": plan})
+        say_json({"format": output, "plan": plan})
     else:
         say(plan.rstrip("\n"))
 
@@ -126,10 +125,10 @@ def _name(kind: str, settings: CosmosStateSettings) -> str:
 
 
 def _hand_over(settings: CosmosStateSettings, *, as_json: bool) -> ExitCode:
-    complain(_NOT_FOR_TOKENS)
+    complain(_NOT_FOR_TOKENS, ExitCode.ACCESS_DENIED)
     plan = provisioning_plan(settings, "az")
     if as_json:
-        show_json(_document(settings, ()) | {"format": "az", "plan": plan})
+        say_json(_document(settings, ()) | {"format": "az", "plan": plan})
     else:
         say(plan.rstrip("\n"))
     return ExitCode.ACCESS_DENIED
@@ -137,7 +136,7 @@ def _hand_over(settings: CosmosStateSettings, *, as_json: bool) -> ExitCode:
 
 def _report(settings: CosmosStateSettings, created: tuple[str, ...], *, as_json: bool) -> None:
     if as_json:
-        show_json(_document(settings, created))
+        say_json(_document(settings, created))
         return
     for kind in created:
         say(f"created {kind} {_name(kind, settings)}")

@@ -5,18 +5,17 @@ Standard output has the result and nothing else. Progress is on standard error, 
 
 from __future__ import annotations
 
-import json
 import sys
 import time
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
-from typing import Any, Final
+from typing import Final
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from rich.text import Text
 
-from ._output import complain, printable, say
+from ._output import complain, printable
 
 _PATIENCE: Final = 0.5
 """Seconds before progress is worth showing."""
@@ -35,11 +34,6 @@ def show(lines: Sequence[Text]) -> None:
     console = Console(file=sys.stdout, highlight=False, markup=False, emoji=False)
     for line in lines:
         console.print(line, soft_wrap=True)
-
-
-def show_json(document: Any) -> None:
-    """Print one JSON document, ASCII, so that every reader takes it."""
-    say(json.dumps(document, indent=2, allow_nan=False))
 
 
 def note(message: str) -> None:
@@ -69,4 +63,6 @@ def progress(what: str, *, after: float = _PATIENCE) -> Generator[Report]:
     try:
         yield report
     finally:
-        bar.stop()
+        # Some versions of rich end a bar that was never shown with an empty line.
+        if bar.live.is_started:
+            bar.stop()

@@ -42,7 +42,7 @@ _CODES: Final[dict[type[CosmosStateError], ExitCode]] = {
 }
 _REMEDIES: Final[dict[type[CosmosStateError], str]] = {
     AccessDeniedError: "check the key or the role of the identity; `config show` shows which settings are in force",
-    ServiceUnavailableError: "check COSMOS_WORKFLOW_STATE_ENDPOINT and the network, or try again later",
+    ServiceUnavailableError: "`cosmos-workflow-state doctor` shows where the way ends; it may also work later",
     ThrottledError: "try again later, or provision more request units",
 }
 
@@ -94,7 +94,8 @@ def explained(error: CosmosStateError) -> CommandError:
     """Return what the user of a command is told about an error of the library, and the exit code."""
     found, remedy, code = told(error)
     # An error's own remedy has lines of its own.
-    return CommandError(str(error) if remedy in str(error) else f"{found}; {remedy}", code)
+    joint = " " if found.endswith("?") else "; "
+    return CommandError(str(error) if remedy in str(error) else f"{found}{joint}{remedy}", code)
 
 
 def told(error: CosmosStateError) -> tuple[str, str, ExitCode]:

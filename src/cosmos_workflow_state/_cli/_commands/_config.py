@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import typer
 
 from ._options import Json
@@ -18,7 +20,7 @@ def show(*, as_json: Json = False) -> None:
 
 
 @config.command()
-def schema() -> None:
+def schema(*, _as_json: Annotated[bool, typer.Option("--json", help="It is JSON anyway.")] = False) -> None:
     """Print the JSON schema of the settings."""
     from cosmos_workflow_state._cli._config import print_schema
 

@@ -8,6 +8,8 @@ from typing import Annotated
 
 import typer
 
+from ._options import Json
+
 
 def _check_key(text: str | None) -> str | None:
     if text is None:
@@ -43,6 +45,9 @@ def emulator(
     admin: Annotated[
         bool, typer.Option("--admin", help="Let who has the key set faults and the clock over HTTP.")
     ] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Say in one line of JSON when it is ready; needs --key.")
+    ] = False,
 ) -> None:
     """Run a local Cosmos DB for NoSQL for development and tests."""
     from cosmos_workflow_state._cli._emulator import Options, run_emulator
@@ -57,15 +62,16 @@ def emulator(
             partitions=partitions,
             allow_remote=allow_remote,
             admin=admin,
-        )
+        ),
+        as_json=as_json,
     )
 
 
-def demo() -> None:
+def demo(*, as_json: Json = False) -> None:
     """Pause a workflow, kill its process, finish it in another.
 
     Run a workflow to a pause, kill its process and finish it in another; needs no account and no network.
     """
     from cosmos_workflow_state._cli._demo import demo as run_demo
 
-    run_demo()
+    run_demo(as_json=as_json)

@@ -32,6 +32,22 @@ def check_lines(checks: Sequence[Check], width: int | None) -> list[Text]:
     return [*lines, Text(), Text(_summary(checks), _STYLES[worst(checks)])]
 
 
+def change_lines(changed: Sequence[str], width: int | None) -> list[Text]:
+    """Return what a repair has put right as lines.
+
+    Args:
+        changed: Each as a sentence.
+        width: Columns of the terminal, None for no limit.
+    """
+    name = "changed: "
+    room = None if width is None else max(_NARROWEST, width - len(name))
+    return [
+        Text(f"{' ' * len(name) if number else name}{line}")
+        for change in changed
+        for number, line in enumerate(_parts(printable(change), room))
+    ]
+
+
 def check_json(check: Check) -> dict[str, Any]:
     """Return a check as JSON."""
     return {"name": check.name, "status": check.status, "found": check.found, "remedy": check.remedy}

@@ -43,19 +43,18 @@ def headers_table(headers: Sequence[CheckpointSummary], width: int | None) -> li
     return layout(columns, rows, width)
 
 
-def header_fields(header: CheckpointSummary) -> list[tuple[str, str]]:
+def header_fields(header: CheckpointSummary) -> list[tuple[str, list[str]]]:
     """Return what a header says, each with its name; ids whole."""
-    waiting = ", ".join(header.pending_request_ids)
     more = header.pending_request_count - len(header.pending_request_ids)
     return [
-        ("checkpoint", header.checkpoint_id),
-        ("workflow", header.workflow_name),
-        ("parent", header.previous_checkpoint_id or "none"),
-        ("time", f"{moment(header.timestamp)} UTC"),
-        ("step", str(header.iteration_count)),
-        ("waits for", (f"{waiting} and {more:,} more" if more > 0 else waiting) or "nothing"),
-        ("size", f"{header.raw_bytes:,} bytes, stored in {header.stored_bytes:,}"),
-        ("expires", _expiry(header) or "never"),
+        ("checkpoint", [header.checkpoint_id]),
+        ("workflow", [header.workflow_name]),
+        ("parent", [header.previous_checkpoint_id or "none"]),
+        ("time", [f"{moment(header.timestamp)} UTC"]),
+        ("step", [str(header.iteration_count)]),
+        ("waits for", [*header.pending_request_ids, *([f"{more:,} more"] if more > 0 else [])] or ["nothing"]),
+        ("size", [f"{header.raw_bytes:,} bytes", f"stored in {header.stored_bytes:,}"]),
+        ("expires", [_expiry(header) or "never"]),
     ]
 
 

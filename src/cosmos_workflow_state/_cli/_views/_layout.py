@@ -70,6 +70,23 @@ def _records(columns: Sequence[Column], rows: Iterable[Sequence[str]]) -> Iterat
                 yield Text(f"  {column.heading}: ").append(cell, column.style)
 
 
+def fits(line: str, width: int | None) -> bool:
+    """Return whether a line is no wider than the terminal, if it is one."""
+    return width is None or cell_len(line) <= width
+
+
+def wrapped_list(parts: Sequence[str], width: int | None, *, indent: str = "") -> list[str]:
+    """Return parts with commas between them, in as few lines as the width allows; no part is broken in two."""
+    lines: list[str] = []
+    for number, part in enumerate(parts, start=1):
+        piece = part if number == len(parts) else f"{part},"
+        if lines and fits(f"{lines[-1]} {piece}", width):
+            lines[-1] += f" {piece}"
+        else:
+            lines.append(f"{indent}{piece}")
+    return lines
+
+
 def shorten(text: str, limit: int) -> str:
     """Return a text of at most so many characters; three dots stand for what is left out."""
     return text if len(text) <= limit else f"{text[: max(0, limit - len(_DOTS))]}{_DOTS}"

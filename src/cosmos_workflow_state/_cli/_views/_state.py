@@ -13,7 +13,7 @@ from cosmos_workflow_state.typing import CheckpointSummary
 
 from ._changes import NOTHING, Change, Path
 from ._headers import header_fields
-from ._layout import counted
+from ._layout import counted, wrapped_list
 from ._values import brief, to_json
 
 _VALUE: Final = 60
@@ -34,8 +34,16 @@ def checkpoint_lines(header: CheckpointSummary, fields: Mapping[str, Any], width
     """Return a checkpoint as lines: its header, and below it an outline of its fields."""
     named = header_fields(header)
     longest = max(len(name) for name, _ in named)
-    lines = [Text(f"{name.ljust(longest)}  ", "dim").append(printable(value)) for name, value in named]
+    lines = [line for name, values in named for line in _header(name.ljust(longest), values, width)]
     return [*lines, Text(), *_outline(without_identity(fields), width, 0)]
+
+
+def _header(name: str, values: Sequence[str], width: int | None) -> Iterator[Text]:
+    room = None if width is None else width - len(name) - 2
+    first, *rest = wrapped_list([printable(value) for value in values], room)
+    yield Text(f"{name}  ", "dim").append(first, "default")
+    for line in rest:
+        yield Text(f"{' ' * len(name)}  {line}")
 
 
 def changes_lines(before: str, after: str, found: Sequence[Change], width: int | None) -> list[Text]:

@@ -11,7 +11,7 @@ from cosmos_workflow_state._cli._output import printable
 from cosmos_workflow_state.typing import CheckpointSummary
 
 from ._headers import header_json
-from ._layout import counted, moment, shown_ids
+from ._layout import counted, fits, moment, shown_ids, wrapped_list
 from ._lineage import Branch, Forest, Gap, Node, Row, drawn
 
 _TIME_FROM: Final = 60
@@ -29,7 +29,7 @@ def tree_lines(workflow_name: str, forest: Forest, width: int | None, *, everyth
         width: Columns of the terminal, None for no limit.
         everything: Whether checkpoints about which there is nothing to tell are drawn one by one.
     """
-    lines = [Text(_title(workflow_name, forest), "bold")]
+    lines = [Text(line, "bold") for line in _title(workflow_name, forest, width)]
     ids = shown_ids(forest.headers, width)
     for root in forest.roots:
         rows = list(drawn(forest, root, everything=everything))
@@ -118,10 +118,13 @@ class _Line:
         return not self._forest.children[header.checkpoint_id]
 
 
-def _title(workflow_name: str, forest: Forest) -> str:
-    parts = [
+def _title(workflow_name: str, forest: Forest, width: int | None) -> list[str]:
+    """Return one line, or where that is too wide the name above the numbers."""
+    numbers = (
         counted(len(forest.headers), "checkpoint"),
         counted(len(forest.forks), "fork"),
         f"{len(forest.waiting):,} waiting for an answer",
-    ]
-    return f"{printable(workflow_name)}: {', '.join(parts)}"
+    )
+    name = f"{printable(workflow_name)}:"
+    line = f"{name} {', '.join(numbers)}"
+    return [line] if fits(line, width) else [name, *wrapped_list(numbers, width, indent="  ")]

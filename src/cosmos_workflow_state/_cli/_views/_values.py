@@ -26,18 +26,12 @@ _TYPE: Final = "__type__"
 
 
 def brief(value: Any, limit: int) -> str:
-    """Return a value in at most so many characters or little more, pickles and sizes of what is long in words."""
+    """Return a value in at most so many characters or little more, pickles in words; of what is long its beginning."""
     if isinstance(value, PickledValue):
         size = counted(value.size, "byte")
         whole = printable(f"<pickled {value.type_name}, {size}>")
         return whole if len(whole) <= limit else printable(f"<pickled {value.type_name.rpartition(':')[2]}, {size}>")
     text = printable(json.dumps(to_json(value), ensure_ascii=False))
-    if len(text) <= limit:
-        return text
-    if isinstance(value, dict):
-        return f"{{{counted(len(cast('Mapping[str, Any]', value)), 'entry', 'entries')}}}"
-    if isinstance(value, list):
-        return f"[{counted(len(cast('Sequence[Any]', value)), 'item')}]"
     return shorten(text, limit)
 
 
