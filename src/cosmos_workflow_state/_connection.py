@@ -14,10 +14,11 @@ from typing import Final, Literal
 
 from azure.core.credentials_async import AsyncTokenCredential
 from azure.cosmos.aio import ContainerProxy, CosmosClient
+from pydantic import SecretStr
 from structlog.typing import FilteringBoundLogger
 
 from ._clients import enter_client
-from ._credentials import account_keys
+from ._credentials import account_keys, where_keys_are
 from ._definitions import ContainerDefinition
 from ._logging import CREDENTIAL_KEY_ROTATED, FACTORY_CLOSE, FACTORY_OPEN, emit, operation
 from ._provisioning import open_container
@@ -45,7 +46,7 @@ class CosmosConnection:
         self._logger = logger
         self._given_client = client
         self._given_credential = credential
-        self._keys: tuple[str, ...] | None = None
+        self._keys: tuple[SecretStr, ...] | None = None
         self._lock = asyncio.Lock()
         self._home: tuple[int, asyncio.AbstractEventLoop] | None = None
         self._opened: AsyncExitStack | None = None
@@ -74,6 +75,7 @@ class CosmosConnection:
             self._proof(),
             Throughput.parse(settings.throughput),
             definition,
+            where_keys_are(settings),
         )
 
     def _proof(self) -> Literal["key", "token"] | None:

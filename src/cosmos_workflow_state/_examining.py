@@ -15,6 +15,7 @@ from typing import Any, Final, Literal, TypeVar, cast
 
 from azure.cosmos.aio import ContainerProxy, CosmosClient
 from azure.cosmos.exceptions import CosmosResourceNotFoundError
+from pydantic import SecretStr
 
 from ._clients import enter_client
 from ._credentials import account_keys
@@ -180,7 +181,7 @@ async def examined(settings: CosmosStateSettings) -> AsyncGenerator[Examination]
 
 
 async def _open(
-    settings: CosmosStateSettings, opening: AsyncExitStack, keys: tuple[str, ...], proof: Proof
+    settings: CosmosStateSettings, opening: AsyncExitStack, keys: tuple[SecretStr, ...], proof: Proof
 ) -> Examination:
     who: Literal["key", "token"] = "token" if proof == "token" else "key"
     throughput = Throughput.parse(settings.throughput)

@@ -63,6 +63,7 @@ class Access:
         proof: What the requests are proved with; None with a client of the caller's own.
         throughput: What a container would be created with.
         definition: What the container must be.
+        keys: The variables from which the keys come, as a sentence takes them.
     """
 
     endpoint: str
@@ -71,6 +72,7 @@ class Access:
     proof: Literal["key", "token"] | None = None
     throughput: Throughput = _SERVERLESS
     definition: ContainerDefinition = CHECKPOINTS
+    keys: str = "COSMOS_WORKFLOW_STATE_KEY"
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,10 +181,11 @@ def _not_accepted(refusal: Refusal, access: Access) -> str:
 
 
 def _wrong_key(access: Access) -> str:
-    account = account_name(access.endpoint) or ACCOUNT
+    account = account_name(access.endpoint)
+    which = f"the account {account}" if account else "the account that COSMOS_WORKFLOW_STATE_ENDPOINT names"
     return (
-        "Is COSMOS_WORKFLOW_STATE_KEY a key of the account that COSMOS_WORKFLOW_STATE_ENDPOINT names, and not "
-        f"regenerated since? Compare it with:\n  {list_keys(account)}"
+        f"Is {access.keys} a key of {which}, and not regenerated since? Compare it with:\n"
+        f"  {list_keys(account or ACCOUNT)}"
     )
 
 

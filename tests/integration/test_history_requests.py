@@ -87,11 +87,11 @@ async def test_a_save_without_state_reads_the_head(watched: Watched) -> None:
 
 
 async def test_a_replay_asks_for_no_more_than_it_needs(watched: Watched) -> None:
-    """Up to 63 messages the head knows; beyond that the identities alone are asked for."""
+    """Up to 31 messages the head knows; beyond that the identities alone are asked for."""
     messages = [said(str(number), "assistant") for number in range(200)]
     state: dict[str, Any] = {}
     await watched.history.save_messages(SESSION, messages, state=state)
-    short = watched.history.save_messages(SESSION, [*messages[-62:], said("a")], state=state)
+    short = watched.history.save_messages(SESSION, [*messages[-30:], said("a")], state=state)
     assert await watched.sent(short) == ["batch"]
     long = watched.history.save_messages(SESSION, [*messages, said("a"), said("b")], state=state)
     assert await watched.sent(long) == ["query", "batch"]

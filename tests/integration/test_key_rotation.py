@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import gc
+import traceback
 from collections.abc import AsyncIterator, MutableMapping
 from typing import Any
 
@@ -124,6 +125,21 @@ async def test_without_another_key(
         with pytest.raises(errors.AccessDeniedError):
             await factory.for_tenant("contoso").checkpoints.load("cp-1")
     assert rotations(events) == []
+
+
+@pytest.mark.parametrize("wrong", [WRONG, "no-base64!"], ids=["of another account", "no base64"])
+async def test_keys_are_in_no_variable_of_a_frame(emulator: CosmosEmulator, wrong: str) -> None:
+    """Error trackers record the variables of each frame that an error has come through: no key of ours is in one."""
+    second = base64.b64encode(b"a second key of another account").decode()
+    async with CosmosStateFactory(settings_of(emulator, key=wrong, secondary_key=second)) as factory:
+        with pytest.raises(errors.CosmosStateError) as caught:
+            await factory.for_tenant("contoso").checkpoints.load("cp-1")
+    printed = traceback.TracebackException.from_exception(caught.value, capture_locals=True)
+    frames = [frame for frame in printed.stack if "cosmos_workflow_state" in frame.filename]
+    assert frames
+    values = "\n".join(value for frame in frames for value in (frame.locals or {}).values())
+    assert wrong not in values
+    assert second not in values
 
 
 async def test_the_other_key_is_still_there_after_an_outage(

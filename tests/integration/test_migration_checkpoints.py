@@ -171,7 +171,7 @@ def test_killed_again_and_again(account: Account) -> None:
     ends: list[int] = []
     left: list[int] = []
     for number in count():
-        ends.append(account.killed(*CONTOSO, dies_at=29 + number % 4, after=number % 2 == 1))
+        ends.append(account.killed(*CONTOSO, dies_at=29 + 3 * number, after=number % 2 == 1))
         left.append(len(ours(account)) + len(ours(account, "orders")))
         if ends[-1] == 0:
             break

@@ -244,7 +244,7 @@ def test_killed_again_and_again(account: Account) -> None:
     ends: list[int] = []
     left: list[int] = []
     for number in count():
-        ends.append(account.killed(*CONTOSO, dies_at=29 + 9 * number, after=number % 2 == 1))
+        ends.append(account.killed(*CONTOSO, dies_at=22 + 4 * number, after=number % 2 == 1))
         there = account.containers() & {OURS} and account.items(OURS)
         left.append(sum(item["type"] == "message" for item in there or []))
         if ends[-1] == 0:

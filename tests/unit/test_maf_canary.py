@@ -42,7 +42,7 @@ def private_imports(path: Path) -> set[str]:
 
 
 def test_private_names_are_exactly_these() -> None:
-    """These are taken of the framework's private names, by these modules; each is pinned below or in their own tests."""
+    """These private names of the framework are taken, by these modules; each is pinned below or in their own tests."""
     taken = {path.name: names for path in SOURCE.rglob("*.py") if (names := private_imports(path))}
     assert taken == {
         "_maf.py": {

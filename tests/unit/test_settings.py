@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import copy
 import pickle
 import re
@@ -28,6 +29,10 @@ def _no_settings_around(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None
     monkeypatch.chdir(tmp_path)
     for name in ("ENDPOINT", "KEY", "SECRETS_DIR"):
         monkeypatch.delenv(f"{PREFIX}{name}", raising=False)
+
+
+KEY = base64.b64encode(bytes(range(64))).decode()
+"""What the service makes as a key, pasted into the wrong place."""
 
 
 def accepted(**arguments: Any) -> CosmosStateSettings:
@@ -255,6 +260,9 @@ def test_value_is_accepted(field: str, value: object, kept: object) -> None:
         pytest.param("database", "a/b", id="name with slash"),
         pytest.param("database", "ab ", id="name that ends in a blank"),
         pytest.param("checkpoint_container", "a#b", id="name with hash"),
+        pytest.param("database", KEY, id="key in place of a database"),
+        pytest.param("history_container", f"x{KEY}", id="key after a name"),
+        pytest.param("tenant_id_pattern", KEY, id="key in place of a pattern"),
         pytest.param("checkpoint_container", "a\nb", id="name with line break"),
         pytest.param("provisioning", "destroy", id="provisioning"),
         pytest.param("throughput", "", id="empty throughput"),
@@ -440,6 +448,11 @@ WRONG: dict[str, Callable[[str], dict[str, Any]]] = {
     "types as JSON": lambda text: {"allowed_checkpoint_types": f"[{text}"},
     "unknown argument": lambda text: {"no_such_setting": text},
 }
+
+
+def test_a_key_in_place_of_a_client_id() -> None:
+    """It is not kept: it would be shown as an identifier."""
+    assert "COSMOS_WORKFLOW_STATE_AUTH__CLIENT_ID" in str(refused(auth={"mode": "managed_identity", "client_id": KEY}))
 
 
 def test_every_error_is_the_same_for_every_value() -> None:

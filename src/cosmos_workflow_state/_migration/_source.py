@@ -11,6 +11,7 @@ from typing import Any, Final, Literal
 
 from azure.cosmos.aio import ContainerProxy, CosmosClient
 from azure.cosmos.exceptions import CosmosResourceNotFoundError
+from pydantic import SecretStr
 
 from cosmos_workflow_state._clients import enter_client
 from cosmos_workflow_state._credentials import account_keys
@@ -188,7 +189,7 @@ def _access(settings: CosmosStateSettings, database: str, container: str) -> Acc
 
 
 async def _enter(
-    settings: CosmosStateSettings, opening: AsyncExitStack, access: Access, keys: tuple[str, ...]
+    settings: CosmosStateSettings, opening: AsyncExitStack, access: Access, keys: tuple[SecretStr, ...]
 ) -> CosmosClient:
     try:
         return await enter_client(settings, opening, access=access, key=keys[0] if keys else None, credential=None)
