@@ -35,15 +35,18 @@ class TenantState:
     """Everything that is kept for one tenant.
 
     Attributes:
-        tenant_id: The tenant.
         checkpoints: Its checkpoint storage, unscoped.
     """
 
-    tenant_id: str
     checkpoints: TenantCheckpointStorage
     _tenant: TenantId = field(repr=False)
     _session_backend: SessionBackend = field(repr=False)
     _history_backend: HistoryBackend = field(repr=False)
+
+    @property
+    def tenant_id(self) -> str:
+        """The tenant."""
+        return self._tenant.value
 
     def history(
         self, source_id: str = TenantHistoryProvider.DEFAULT_SOURCE_ID, **options: Unpack[HistoryOptions]
@@ -167,9 +170,7 @@ class CosmosStateFactory:
         self._connection.check_open()
         tenant, ttl = self._tenants.accept(tenant_id), self._settings.checkpoint_ttl
         view = CheckpointView(self._backend, tenant, Scope(""), workflow_name=None, ttl=ttl)
-        return TenantState(
-            tenant_id, TenantCheckpointStorage(view), tenant, self._session_backend, self._history_backend
-        )
+        return TenantState(TenantCheckpointStorage(view), tenant, self._session_backend, self._history_backend)
 
     def check_restorable(self, value: object) -> None:
         """Check that a value could be part of a checkpoint that is saved and loaded: an input, say, or an answer.

@@ -21,6 +21,7 @@ from ._azure_commands import (
     create_database,
     create_role,
     creation_options,
+    disable_keys,
 )
 from ._definitions import CONTAINERS, DATA_ACTIONS, ContainerDefinition
 from ._endpoints import account_name
@@ -124,7 +125,6 @@ def infrastructure_files() -> Mapping[str, str]:
 
 def _whole(settings: CosmosStateSettings) -> Template:
     """Return everything in one template, with the settings in force as what its parameters are unless chosen."""
-    by_key = isinstance(settings.auth, KeyAuth | ConnectionStringAuth)
     throughput = Throughput.parse(settings.throughput)
     account = _account("newAccount", _CREATE_ACCOUNT)
     data = _data((account,))
@@ -134,7 +134,7 @@ def _whole(settings: CosmosStateSettings) -> Template:
             _LOCATION,
             _CREATE_ACCOUNT,
             replace(_SERVERLESS, default=throughput.kind == "serverless"),
-            replace(_DISABLE_LOCAL_AUTH, default=not by_key),
+            replace(_DISABLE_LOCAL_AUTH, default=not _takes_keys(settings)),
             replace(_DATABASE_NAME, default=settings.database),
             *(replace(one.name, default=settings.name_of(one.definition)) for one in _CONTAINERS),
             replace(_OPTIONS, default=creation_options(throughput)),
@@ -144,6 +144,10 @@ def _whole(settings: CosmosStateSettings) -> Template:
         {"roleDefinitionId": _ROLE_ID},
         _EXISTING_ACCOUNT,
     )
+
+
+def _takes_keys(settings: CosmosStateSettings) -> bool:
+    return isinstance(settings.auth, KeyAuth | ConnectionStringAuth)
 
 
 def _account(symbol: str, condition: Parameter | None) -> Resource:
@@ -244,10 +248,12 @@ def _commands(settings: CosmosStateSettings) -> str:
     place = Place(account_name(settings.endpoint) or ACCOUNT, settings.database)
     throughput = Throughput.parse(settings.throughput)
     containers = (create_container(place, settings.name_of(one), one, throughput) for one in CONTAINERS)
+    keys = "." if _takes_keys(settings) else "; it refuses keys, so that only identities get in."
     return "\n".join(
         (
-            "# The account, if there is none yet.",
+            f"# The account, if there is none yet{keys}",
             create_account(place.account, throughput),
+            *([] if _takes_keys(settings) else [disable_keys(place.account)]),
             "# The database and its containers.",
             create_database(place),
             *containers,
