@@ -248,7 +248,7 @@ def _commands(settings: CosmosStateSettings) -> str:
     place = Place(account_name(settings.endpoint) or ACCOUNT, settings.database)
     throughput = Throughput.parse(settings.throughput)
     containers = (create_container(place, settings.name_of(one), one, throughput) for one in CONTAINERS)
-    keys = "." if _takes_keys(settings) else "; it refuses keys, so that only identities get in."
+    keys = "." if _takes_keys(settings) else "; the second command makes it refuse its keys."
     return "\n".join(
         (
             f"# The account, if there is none yet{keys}",

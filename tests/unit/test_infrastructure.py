@@ -197,10 +197,13 @@ def test_throughput(throughput: str, options: dict[str, Any], *, serverless: boo
 
 
 def test_who_uses_a_key_keeps_keys() -> None:
-    """A new account refuses keys, unless the settings have one; and the key is not printed."""
+    """A new account refuses keys in every plan, unless the settings have one; and the key is not printed."""
     assert json.loads(plan("arm"))["parameters"]["disableLocalAuth"]["defaultValue"] is True
+    assert "param disableLocalAuth bool = true" in plan("bicep")
+    assert "properties.disableLocalAuth=true" in plan("az")
     by_key = [plan(output, auth={"key": "c2VjcmV0"}) for output in ("az", "bicep", "arm")]
     assert json.loads(by_key[2])["parameters"]["disableLocalAuth"]["defaultValue"] is False
+    assert "disableLocalAuth" not in by_key[0]
     assert not any("c2VjcmV0" in text for text in by_key)
 
 
@@ -210,6 +213,7 @@ def test_the_commands_can_be_pasted() -> None:
     words = [shlex.split(line) for line in lines]
     assert [found[1:5] for found in words] == [
         ["cosmosdb", "create", "--name", "contoso-state"],
+        ["resource", "update", "--name", "contoso-state"],
         ["cosmosdb", "sql", "database", "create"],
         *[["rest", "--method", "put", "--url"]] * len(CONTAINERS),
         ["cosmosdb", "sql", "role", "definition"],

@@ -101,13 +101,20 @@ def _options(call: list[str]) -> dict[str, str]:
 @hostile
 def test_the_commands(name: str, az: AzureCli, tmp_path: Path) -> None:
     """A shell takes every name for one word and does nothing else; what is not known stays, in angle brackets."""
-    account, database, *containers, role, assignment = run(plan("az", name), az, tmp_path / "here")
+    account, keys, database, *containers, role, assignment = run(plan("az", name), az, tmp_path / "here")
     everywhere = {"--resource-group": "<resource-group>"}
     known = {"--account-name": "contoso-state", **everywhere}
     assert account == {
         "command": "cosmosdb create",
         "--name": "contoso-state",
         "--capabilities": "EnableServerless",
+        **everywhere,
+    }
+    assert keys == {
+        "command": "resource update",
+        "--name": "contoso-state",
+        "--resource-type": "Microsoft.DocumentDB/databaseAccounts",
+        "--set": "properties.disableLocalAuth=true",
         **everywhere,
     }
     assert database == {"command": "cosmosdb sql database create", "--name": name, **known}
@@ -216,4 +223,4 @@ def test_what_is_not_known_is_no_redirection(az: AzureCli, tmp_path: Path) -> No
     calls = run(plan("az", "states", endpoint="https://localhost:8081"), az, tmp_path / "here")
     assert [call.get("--account-name", call.get("--name")) for call in calls if call["command"] != "rest"] == [
         "<account>"
-    ] * 4
+    ] * 5

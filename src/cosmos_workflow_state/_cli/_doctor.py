@@ -99,8 +99,7 @@ def _fix(settings: CosmosStateSettings, found: _Findings, report: _Report, *, ye
     if not as_json and not yes:
         show(check_lines(report.checks, width()))  # to be read before the answer
     try:
-        about = [f"{one.problem}: {one.remedy}" for drift in found.to_repair.values() for one in drift]
-        ask(_intention(settings, found), yes=yes, no="nothing was changed", about=about)
+        ask(_intention(settings, found), yes=yes, no="nothing was changed")
         finish(_repair(settings, found, report))
     except CommandError:
         if as_json or yes:

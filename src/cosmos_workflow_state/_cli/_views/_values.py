@@ -152,13 +152,15 @@ def _key(key: object) -> str:
     return f"<{_told(key, 0)}>" if key is None or type(key) in {bool, int, float, bytes, tuple} else _named(key)
 
 
-def _told(value: object, depth: int) -> str:
+def _told(value: Any, depth: int) -> str:
     """Return what a key, or a part of one, says, with its type; no code of a type of the state is run."""
-    if isinstance(value, tuple) and depth < _DEEPEST_KEY:
-        return f"tuple {', '.join(_told(part, depth + 1) for part in cast('Iterable[object]', value))}"
     if value is None or type(value) in {bool, str, bytes}:
         return repr(value)
-    return f"{type(value).__name__} {value!r}" if type(value) in {int, float} else _named(value)
+    if type(value) in {int, float}:
+        return f"{type(value).__name__} {value!r}"
+    if not isinstance(value, tuple) or depth == _DEEPEST_KEY:
+        return _named(value)
+    return f"tuple {', '.join(_told(part, depth + 1) for part in cast('Iterable[object]', value))}"
 
 
 def _unlike(shown: Mapping[str, Any], key: str) -> str:
