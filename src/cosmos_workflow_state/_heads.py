@@ -15,8 +15,8 @@ from ._identities import is_identity
 from ._records import SessionPlace, UnreadableError
 
 REMEMBERED: Final = 32
-"""Identities of newest messages that a head holds: what a turn of an agent is compared with, tools included. Each is paid
-for with every turn, and lies in the session's state too; a turn of more messages costs a query."""
+"""Identities of newest messages that a head holds: what a turn of an agent is compared with, tools included. Each is
+paid for with every turn, and lies in the session's state too; a turn of more messages costs a query."""
 
 MAX_SEQUENCE: Final = 10**12 - 1
 """The number of the last message of a history, at most: it has 12 digits in the order."""

@@ -218,7 +218,7 @@ def _clock_agrees(ahead: float | None) -> str:
     limit = MAX_CLOCK_SKEW // 60
     if ahead is None:
         return f"The clock of this machine must not differ from the service's by more than {limit} minutes."
-    return f"It is not the clock: that differs by {abs(ahead):.0f} seconds, and {limit} minutes are allowed."
+    return f"It is not the clock: that differs by {abs(ahead):.0f} s, and {limit} minutes are allowed."
 
 
 def _place(refusal: Refusal, access: Access) -> Place:

@@ -26,7 +26,7 @@ from cosmos_workflow_state.errors import CosmosStateError, SettingsError
 from cosmos_workflow_state.settings import ConnectionStringAuth, DefaultAuth, KeyAuth
 
 from ._log import log_to_standard_error
-from ._output import CommandError, ExitCode, complain, say, say_json
+from ._output import CommandError, ExitCode, complain, printable, say, say_json
 from ._screen import progress, show, width
 from ._store import explained, finish
 from ._views._layout import Column, counted, layout
@@ -184,7 +184,7 @@ def _failed(failures: list[Failure]) -> Iterator[str]:
     for reason, ids in by_reason.items():
         more = f" and {len(ids) - _IDS_SHOWN:,} more" if len(ids) > _IDS_SHOWN else ""
         yield f"  {reason}"
-        yield f"    {', '.join(ids[:_IDS_SHOWN])}{more}"
+        yield f"    {', '.join(map(printable, ids[:_IDS_SHOWN]))}{more}"
     newest = sum(one.newest for one in failures)
     if newest:
         yield f"{newest:,} of them would be the newest: without it, work would go on from something older"
