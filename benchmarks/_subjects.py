@@ -20,6 +20,7 @@ from azure.cosmos.aio import ContainerProxy, CosmosClient
 
 from cosmos_workflow_state import CosmosStateFactory, CosmosStateSettings, TenantCheckpointStorage
 from cosmos_workflow_state._clients import CLIENT_OPTIONS
+from cosmos_workflow_state._definitions import CHECKPOINTS
 from cosmos_workflow_state._embedded import open_embedded
 from cosmos_workflow_state._provisioning import open_container
 
@@ -152,7 +153,10 @@ async def _open_maf(client: CosmosClient, transport: CountingTransport, _stack: 
 
 
 async def _open_floor(client: CosmosClient, transport: CountingTransport, _stack: AsyncExitStack) -> Subject:
-    return Floor(await open_container(client, database=_DATABASE, container=_CONTAINER, mode="create"), transport)
+    container = await open_container(
+        client, database=_DATABASE, container=_CONTAINER, mode="create", wanted=CHECKPOINTS
+    )
+    return Floor(container, transport)
 
 
 _OPENERS: Final[

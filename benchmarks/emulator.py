@@ -29,6 +29,7 @@ from azure.cosmos.aio import ContainerProxy, CosmosClient
 
 from cosmos_workflow_state import _queries
 from cosmos_workflow_state._clients import CLIENT_OPTIONS
+from cosmos_workflow_state._definitions import CHECKPOINTS
 from cosmos_workflow_state._embedded import EmbeddedResponse, open_embedded
 from cosmos_workflow_state._identity import Scope, TenantId
 from cosmos_workflow_state._ordering import scope_range
@@ -263,7 +264,9 @@ async def serve(path: Path) -> None:
 
 
 async def _container(client: CosmosClient) -> ContainerProxy:
-    return await open_container(client, database="benchmark", container="checkpoints", mode="create")
+    return await open_container(
+        client, database="benchmark", container="checkpoints", mode="create", wanted=CHECKPOINTS
+    )
 
 
 async def measure(directory: Path, *, quick: bool) -> None:

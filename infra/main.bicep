@@ -21,6 +21,12 @@ param databaseName string = 'workflow-state'
 @description('Name of the container for checkpoints.')
 param checkpointContainerName string = 'checkpoints'
 
+@description('Name of the container for history.')
+param historyContainerName string = 'history'
+
+@description('Name of the container for sessions.')
+param sessionContainerName string = 'sessions'
+
 @description('Throughput of new containers: {} on a serverless account or in a database that shares its own, { throughput: 400 } or { autoscaleSettings: { maxThroughput: 1000 } }.')
 param containerOptions object = {}
 
@@ -43,6 +49,8 @@ module database 'modules/database.bicep' = {
     accountName: accountName
     databaseName: databaseName
     checkpointContainerName: checkpointContainerName
+    historyContainerName: historyContainerName
+    sessionContainerName: sessionContainerName
     containerOptions: containerOptions
   }
   dependsOn: [

@@ -7,6 +7,12 @@ param databaseName string
 @description('Name of the container for checkpoints.')
 param checkpointContainerName string
 
+@description('Name of the container for history.')
+param historyContainerName string
+
+@description('Name of the container for sessions.')
+param sessionContainerName string
+
 @description('Throughput of new containers: {} on a serverless account or in a database that shares its own, { throughput: 400 } or { autoscaleSettings: { maxThroughput: 1000 } }.')
 param containerOptions object = {}
 
@@ -65,6 +71,92 @@ resource checkpoints 'Microsoft.DocumentDB/databaseAccounts/sqlDatabases/contain
           }
           {
             path: '/payload/keyframe/?'
+          }
+        ]
+        excludedPaths: [
+          {
+            path: '/*'
+          }
+        ]
+      }
+      defaultTtl: -1
+    }
+    options: containerOptions
+  }
+}
+
+resource history 'Microsoft.DocumentDB/databaseAccounts/sqlDatabases/containers@2024-11-15' = {
+  parent: database
+  name: historyContainerName
+  properties: {
+    resource: {
+      id: historyContainerName
+      partitionKey: {
+        paths: [
+          '/tenant_id'
+          '/session_id'
+        ]
+        kind: 'MultiHash'
+        version: 2
+      }
+      indexingPolicy: {
+        indexingMode: 'consistent'
+        automatic: true
+        includedPaths: [
+          {
+            path: '/tenant_id/?'
+          }
+          {
+            path: '/session_id/?'
+          }
+          {
+            path: '/type/?'
+          }
+          {
+            path: '/source_id/?'
+          }
+          {
+            path: '/sort_key/?'
+          }
+        ]
+        excludedPaths: [
+          {
+            path: '/*'
+          }
+        ]
+      }
+      defaultTtl: -1
+    }
+    options: containerOptions
+  }
+}
+
+resource sessions 'Microsoft.DocumentDB/databaseAccounts/sqlDatabases/containers@2024-11-15' = {
+  parent: database
+  name: sessionContainerName
+  properties: {
+    resource: {
+      id: sessionContainerName
+      partitionKey: {
+        paths: [
+          '/tenant_id'
+          '/session_id'
+        ]
+        kind: 'MultiHash'
+        version: 2
+      }
+      indexingPolicy: {
+        indexingMode: 'consistent'
+        automatic: true
+        includedPaths: [
+          {
+            path: '/tenant_id/?'
+          }
+          {
+            path: '/session_id/?'
+          }
+          {
+            path: '/type/?'
           }
         ]
         excludedPaths: [

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from ._checkpoints import TenantCheckpointStorage
     from ._factory import CosmosStateFactory, TenantState
+    from ._history import TenantHistoryProvider
+    from ._sessions import TenantSessionStore
     from .settings import (
         AzureCliAuth,
         ConnectionStringAuth,
@@ -25,6 +27,8 @@ __all__ = [
     "KeyAuth",
     "ManagedIdentityAuth",
     "TenantCheckpointStorage",
+    "TenantHistoryProvider",
+    "TenantSessionStore",
     "TenantState",
     "WorkloadIdentityAuth",
 ]
@@ -38,6 +42,8 @@ _HOMES = {
     "KeyAuth": "settings",
     "ManagedIdentityAuth": "settings",
     "TenantCheckpointStorage": "_checkpoints",
+    "TenantHistoryProvider": "_history",
+    "TenantSessionStore": "_sessions",
     "TenantState": "_factory",
     "WorkloadIdentityAuth": "settings",
 }

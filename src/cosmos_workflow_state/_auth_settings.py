@@ -24,7 +24,7 @@ from pydantic.fields import FieldInfo
 from pydantic_core import PydanticCustomError
 
 from ._endpoints import is_account_url
-from ._settings_values import Frozen, fold_case, split_names
+from ._settings_values import Frozen, fold_case, refuse_key, split_names
 
 AUTO: Final = "auto"
 SEVERAL_IDENTITIES: Final = "several_identities"
@@ -65,7 +65,9 @@ def _parts(secret: SecretStr) -> dict[str, str]:
 
 AccountKey: TypeAlias = Annotated[SecretStr, AfterValidator(_check_key)]
 _ConnectionString: TypeAlias = Annotated[SecretStr, AfterValidator(_check_connection_string)]
-_Identifier: TypeAlias = Annotated[str, Field(min_length=1, max_length=1024, pattern=r"^[\x21-\x7e]+$")]
+_Identifier: TypeAlias = Annotated[
+    str, Field(min_length=1, max_length=1024, pattern=r"^[\x21-\x7e]+$"), BeforeValidator(refuse_key)
+]
 _Excluded: TypeAlias = Annotated[
     tuple[Annotated[ExcludedCredential, BeforeValidator(fold_case)], ...], BeforeValidator(split_names)
 ]

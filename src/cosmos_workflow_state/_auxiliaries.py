@@ -10,7 +10,7 @@ from ._documents import read_auxiliary
 from ._gateway import Meter
 from ._identity import Scope, full_key, tenant_prefix
 from ._logging import ITEM_UNREADABLE, emit
-from ._records import Auxiliary, Place, UnreadableError
+from ._records import AnyPlace, Auxiliary, UnreadableError
 from ._view import CheckpointView
 
 
@@ -25,7 +25,7 @@ class Parts:
         item_ids: Their ids.
     """
 
-    place: Place
+    place: AnyPlace
     write_id: str
     owner: str
     item_ids: tuple[str, ...]
@@ -60,7 +60,7 @@ async def auxiliaries(
 
 def by_upload(parts: Iterable[Auxiliary]) -> list[Parts]:
     """Return parts together with those of the same upload."""
-    found: dict[tuple[Place, str, str], list[str]] = {}
+    found: dict[tuple[AnyPlace, str, str], list[str]] = {}
     for part in parts:
         found.setdefault((part.place, part.write_id, part.owner), []).append(part.item_id)
     return [Parts(*which, tuple(item_ids)) for which, item_ids in found.items()]

@@ -17,6 +17,7 @@ from ._definitions import DATA_ACTIONS, ContainerDefinition
 from ._throughput import Throughput
 
 API_VERSION: Final = "2024-11-15"
+_ACCOUNT_TYPE: Final = "Microsoft.DocumentDB/databaseAccounts"
 ROLE_NAME: Final = "cosmos-workflow-state"
 
 RESOURCE_GROUP: Final = "<resource-group>"
@@ -99,6 +100,12 @@ def create_account(account: str, throughput: Throughput) -> str:
     capabilities = " --capabilities EnableServerless" if throughput.kind == "serverless" else ""
     name = f"{_option('name', account)} {_option('resource-group', RESOURCE_GROUP)}"
     return f"az cosmosdb create {name}{capabilities}"
+
+
+def disable_keys(account: str) -> str:
+    """Return the command that makes an account refuse its keys, so that only identities get in."""
+    name = f"{_option('name', account)} {_option('resource-group', RESOURCE_GROUP)}"
+    return f"az resource update {name} --resource-type {_ACCOUNT_TYPE} --set properties.disableLocalAuth=true"
 
 
 def list_keys(account: str) -> str:

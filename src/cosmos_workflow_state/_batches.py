@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, cast
 
@@ -62,6 +63,15 @@ class Refusal:
 
     index: int
     status: int
+
+
+Versions = tuple[str, ...]
+"""The ETag of each step's item, in the order of the steps; ``""`` where there is none, as after a delete."""
+
+
+def versions(results: Sequence[Mapping[str, Any]]) -> Versions:
+    """Return the versions in the client's answer to a batch of which everything was done."""
+    return tuple(str(result.get("eTag", "")) for result in results)
 
 
 def operation(step: Step) -> tuple[str, tuple[Any, ...]] | tuple[str, tuple[Any, ...], dict[str, Any]]:

@@ -158,15 +158,26 @@ class TenantCheckpointStorage(CheckpointBrowsing):
             InvalidIdentifierError: The id is not a str.
             ServiceError: The service refused, throttled or could not be reached.
         """
+        return (await self.load_with_hash(checkpoint_id))[0]
+
+    async def load_with_hash(self, checkpoint_id: str) -> tuple[WorkflowCheckpoint, str]:
+        """Return a checkpoint by id and the digest of its stored bytes; hosts of the framework ask for it by this name.
+
+        The digest was checked against the bytes when they were read. Nothing is encoded again, so it is the same in
+        every process and version. The cost is that of `load`.
+
+        Raises:
+            CosmosStateError: As for `load`.
+        """
         meter = Meter()
         async with self._view.operation(CHECKPOINT_LOAD, meter, checkpoint_id=checkpoint_id) as event:
             item = await find(self._view, checkpoint_id, meter, hinted=True)
             if item is not None:
                 stored = parse(self._view, item)
                 event.add(**_found(stored))
-                checkpoint = await restore(self._view, stored, meter)
-                if checkpoint is not None:
-                    return checkpoint
+                restored = await restore(self._view, stored, meter)
+                if restored is not None:
+                    return restored
             raise CheckpointNotFoundError(
                 "no checkpoint with this id in this tenant and scope", **self._view.which(checkpoint_id=checkpoint_id)
             )
@@ -276,10 +287,10 @@ class TenantCheckpointStorage(CheckpointBrowsing):
                     return None
                 stored = parse(self._view, newest[0])
                 event.add(checkpoint_id=stored.header.key.checkpoint_id, **_found(stored))
-                checkpoint = await restore(self._view, stored, meter)
+                restored = await restore(self._view, stored, meter)
                 # None: deleted since the query; then another one is the newest.
-                if checkpoint is not None:
-                    return checkpoint
+                if restored is not None:
+                    return restored[0]
             raise CheckpointConflictError(
                 "the newest checkpoint kept being deleted while it was read", **self._view.which(workflow_name)
             )

@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from azure.core.credentials_async import AsyncTokenCredential
 from azure.cosmos.aio import CosmosClient
+from pydantic import SecretStr
 
 from ._credentials import make_credential, refuse_plain_http
 from ._embedded import EmbeddedAccount, EngineError, open_embedded
@@ -36,7 +37,7 @@ async def enter_client(
     opening: AsyncExitStack,
     *,
     access: Access,
-    key: str | None,
+    key: SecretStr | None,
     credential: AsyncTokenCredential | None,
 ) -> CosmosClient:
     """Return an entered client: of the embedded engine, by key, by a given credential or by that of the settings.
@@ -63,14 +64,16 @@ async def enter_client(
 
 
 async def _build(
-    settings: CosmosStateSettings, opening: AsyncExitStack, given: str | AsyncTokenCredential | None
+    settings: CosmosStateSettings, opening: AsyncExitStack, given: SecretStr | AsyncTokenCredential | None
 ) -> CosmosClient:
     if settings.is_embedded:
         account = await _open_embedded(settings.embedded_path)
         opening.push_async_callback(account.close)
         return CosmosClient(account.endpoint, account.key, transport=account.transport(), **CLIENT_OPTIONS)
-    if not isinstance(given, str):
-        refuse_plain_http(settings)
+    if isinstance(given, SecretStr):
+        # In no variable of this frame, nor of those it leaves through: error trackers record them.
+        return CosmosClient(settings.endpoint, given.get_secret_value(), **CLIENT_OPTIONS)
+    refuse_plain_http(settings)
     proof = given if given is not None else await _own_credential(settings, opening)
     return CosmosClient(settings.endpoint, proof, **CLIENT_OPTIONS)
 

@@ -12,9 +12,10 @@ from __future__ import annotations
 
 from . import _queries
 from ._auxiliaries import Parts
-from ._documents import keyframe_guard_item, names_upload, upload_guard_item
+from ._documents import keyframe_guard_item
 from ._gateway import Delete, Gateway, Meter, Upsert
-from ._identity import full_key, keyframe_guard_id, upload_guard_id
+from ._identity import keyframe_guard_id, upload_guard_id
+from ._items import names_upload, upload_guard_item
 from ._records import Auxiliary, Upload
 from ._uploads import Uploads, part_ids
 
@@ -28,7 +29,7 @@ async def collect_keyframe(gateway: Gateway, keyframe: Auxiliary, meter: Meter) 
         ServiceError: The service refused, throttled or could not be reached; a later sweep goes on.
     """
     place, keyframe_id = keyframe.place, keyframe.keyframe_id
-    key = full_key(place.tenant, place.workflow_name)
+    key = place.key
     guard = keyframe_guard_item(place, keyframe_id)
     await gateway.batch(key, [Upsert(guard), Delete(keyframe_guard_id(keyframe_id))], meter)
     parameters = _queries.references(place.tenant, place.workflow_name, keyframe_id)
@@ -53,7 +54,7 @@ async def collect_parts(gateway: Gateway, parts: Parts, meter: Meter) -> bool:
         ServiceError: The service refused, throttled or could not be reached; a later sweep goes on.
     """
     place, write_id = parts.place, parts.write_id
-    key = full_key(place.tenant, place.workflow_name)
+    key = place.key
     guard = upload_guard_item(place, write_id)
     await gateway.batch(key, [Upsert(guard), Delete(upload_guard_id(write_id))], meter)
     owner = await gateway.read(key, parts.owner, meter)

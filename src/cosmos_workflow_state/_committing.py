@@ -15,17 +15,10 @@ from typing import Final
 from ._auxiliaries import Parts
 from ._codec import digest
 from ._collecting import collect_parts
-from ._documents import (
-    MAX_HEADER_BYTES,
-    NEVER,
-    checkpoint_item,
-    item_bytes,
-    keyframe_guard_item,
-    keyframe_item,
-    keyframe_ttl,
-)
+from ._documents import MAX_HEADER_BYTES, checkpoint_item, keyframe_guard_item, keyframe_item, keyframe_ttl
 from ._gateway import Create, Delete, Gateway, Item, Meter, Read, Refusal, Replace, Step
 from ._identity import checkpoint_item_id, full_key, keyframe_guard_id, keyframe_item_id, upload_guard_id
+from ._items import NEVER, item_bytes
 from ._keyframes import Base, Encoding, encode
 from ._maf import FORMAT
 from ._reading import fetch_current, parse

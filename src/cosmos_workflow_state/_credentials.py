@@ -1,7 +1,8 @@
 """From settings to what the client authenticates with, and who closes it.
 
-A key is text: nothing is opened, so nobody closes anything. A token credential made here is closed by who asked for it.
-It opens no connection and logs nothing.
+A key is text: nothing is opened, so nobody closes anything. It stays wrapped until the client is given it, so that no
+local variable of a frame has it: error trackers record those. A token credential made here is closed by who asked for
+it. It opens no connection and logs nothing.
 """
 
 from __future__ import annotations
@@ -10,6 +11,8 @@ import binascii
 import os
 from base64 import b64decode
 from typing import TYPE_CHECKING, Final
+
+from pydantic import SecretStr
 
 from ._auth_settings import AzureCliAuth, DefaultAuth, ManagedIdentityAuth, WorkloadIdentityAuth
 from ._endpoints import is_plain_http
@@ -27,7 +30,9 @@ if TYPE_CHECKING:
 
     OwnCredential = AzureCliCredential | DefaultAzureCredential | ManagedIdentityCredential | WorkloadIdentityCredential
 
+_KEY: Final = f"{KEY_VARIABLE} (AZURE_COSMOS_KEY)"
 _SECONDARY_KEY: Final = f"{PREFIX}AUTH__SECONDARY_KEY"
+_CONNECTION_STRING: Final = f"{PREFIX}AUTH__CONNECTION_STRING"
 _OF_APP_SERVICE: Final = "IDENTITY_HEADER"
 # The names that azure-identity has for some credentials of its chain differ from those of the credentials.
 _CHAIN_NAMES: Final = {
@@ -37,7 +42,7 @@ _CHAIN_NAMES: Final = {
 }
 
 
-def account_keys(settings: CosmosStateSettings) -> tuple[str, ...]:
+def account_keys(settings: CosmosStateSettings) -> tuple[SecretStr, ...]:
     """Return the account keys that may sign the requests, in the order to try them; none for a way without keys.
 
     Raises:
@@ -45,15 +50,23 @@ def account_keys(settings: CosmosStateSettings) -> tuple[str, ...]:
     """
     auth = settings.auth
     if isinstance(auth, ConnectionStringAuth):
-        return (auth.key.get_secret_value(),)
+        return (auth.key,)
     if not isinstance(auth, KeyAuth):
         return ()
-    named = (("key", KEY_VARIABLE, auth.key), ("secondary_key", _SECONDARY_KEY, auth.secondary_key))
-    given = [(field, variable, secret.get_secret_value()) for field, variable, secret in named if secret is not None]
-    for field, variable, key in given:
-        if not _is_base64(key):
-            raise auth_error(field, f"{variable} is wrong")
-    return tuple(dict.fromkeys(key for _, _, key in given))
+    named = (("key", _KEY, auth.key), ("secondary_key", _SECONDARY_KEY, auth.secondary_key))
+    given = [(field, where, secret) for field, where, secret in named if secret is not None]
+    for field, where, secret in given:
+        if not _is_base64(secret):
+            raise auth_error(field, f"{where} is wrong")
+    return tuple(dict.fromkeys(secret for _, _, secret in given))
+
+
+def where_keys_are(settings: CosmosStateSettings) -> str:
+    """Return the variables from which the keys come that may sign the requests, as a sentence takes them."""
+    if isinstance(settings.auth, ConnectionStringAuth):
+        return f"the key in {_CONNECTION_STRING}"
+    second = isinstance(settings.auth, KeyAuth) and settings.auth.secondary_key is not None
+    return f"{_KEY} or {_SECONDARY_KEY}" if second else _KEY
 
 
 def make_credential(settings: CosmosStateSettings) -> OwnCredential:
@@ -130,9 +143,9 @@ def _default(auth: DefaultAuth) -> DefaultAzureCredential:
     return DefaultAzureCredential(**{f"exclude_{name}_credential": True for name in names})
 
 
-def _is_base64(text: str) -> bool:
+def _is_base64(secret: SecretStr) -> bool:
     try:
-        b64decode(text, validate=True)
+        b64decode(secret.get_secret_value(), validate=True)
     except binascii.Error:
         return False
     return True

@@ -41,15 +41,23 @@ class ContainerDefinition:
 
     Attributes:
         kind: What is kept in it, as a word.
+        setting: The setting that names it.
         partition_key_paths: The levels of its hierarchical key (MultiHash, version 2), in order.
         indexed: By path, what its index is needed for.
         payload: The path of what is large and asked for by nobody.
     """
 
     kind: str
+    setting: str
     partition_key_paths: tuple[str, ...]
     indexed: Mapping[str, str]
     payload: str
+
+    @property
+    def parameter(self) -> str:
+        """The parameter of our templates that names it: that of the setting, as Bicep writes names."""
+        first, *others = f"{self.setting}_name".split("_")
+        return first + "".join(word.capitalize() for word in others)
 
     @property
     def partition_key(self) -> dict[str, Any]:
@@ -78,6 +86,7 @@ class ContainerDefinition:
 
 CHECKPOINTS: Final = ContainerDefinition(
     kind="checkpoints",
+    setting="checkpoint_container",
     partition_key_paths=("/tenant_id", "/workflow_name"),
     indexed=MappingProxyType(
         {
@@ -93,3 +102,38 @@ CHECKPOINTS: Final = ContainerDefinition(
     ),
     payload="/payload/data",
 )
+
+_OF_A_SESSION: Final = ("/tenant_id", "/session_id")
+
+HISTORY: Final = ContainerDefinition(
+    kind="history",
+    setting="history_container",
+    partition_key_paths=_OF_A_SESSION,
+    indexed=MappingProxyType(
+        {
+            "/tenant_id/?": "to stay inside the tenant",
+            "/session_id/?": "to stay inside the session",
+            "/type/?": "to tell messages from what belongs to them",
+            "/source_id/?": "to find the sessions of a source",
+            "/sort_key/?": "to read messages in order",
+        }
+    ),
+    payload="/payload/data",
+)
+
+SESSIONS: Final = ContainerDefinition(
+    kind="sessions",
+    setting="session_container",
+    partition_key_paths=_OF_A_SESSION,
+    indexed=MappingProxyType(
+        {
+            "/tenant_id/?": "to stay inside the tenant",
+            "/session_id/?": "to stay inside the session",
+            "/type/?": "to tell sessions from what belongs to them",
+        }
+    ),
+    payload="/payload/data",
+)
+
+CONTAINERS: Final = (CHECKPOINTS, HISTORY, SESSIONS)
+"""Every kind of container. Each is opened when it is first used, so what nobody uses need not be there."""

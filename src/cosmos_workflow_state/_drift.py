@@ -1,11 +1,11 @@
-"""How an existing container differs from its definition, in words with remedies.
+"""How an existing container differs from its definition, in words with remedies, and what would be right of it.
 
 Pure: it compares what the service says of a container with a `ContainerDefinition`, and changes nothing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
@@ -57,6 +57,38 @@ def differences(properties: Mapping[str, Any], wanted: ContainerDefinition) -> t
         _costly_indexes(policy, wanted),
     )
     return tuple(found for found in checks if found is not None)
+
+
+def repairable(found: Iterable[Difference]) -> bool:
+    """Return whether a container with these differences can be made right: one that cannot is left as it is."""
+    return all(difference.repairable for difference in found)
+
+
+def repaired_policy(policy: Mapping[str, Any], wanted: ContainerDefinition) -> dict[str, Any]:
+    """Return an indexing policy with what is missing added and what is too much taken away; all else of it stays.
+
+    Paths that somebody includes for queries of their own stay, unless they index the payload; paths that somebody
+    excludes stay, unless they keep a path out that has to be in.
+    """
+    excluded = _without(policy, "excludedPaths", lambda path: path == EVERYTHING or _decides_one_of(path, wanted))
+    excluded = [{"path": EVERYTHING}, *excluded]
+    left_out = _paths({"excludedPaths": excluded}, "excludedPaths")
+    payload = f"{wanted.payload}{_SCALAR}"
+    limit = _precision(payload, left_out)
+    kept = _without(policy, "includedPaths", lambda path: path == EVERYTHING or limit < _precision(payload, (path,)))
+    there = _paths({"includedPaths": kept}, "includedPaths")
+    included = [*({"path": path} for path in wanted.indexed if path not in there), *kept]
+    return {**policy, **wanted.indexing_policy, "includedPaths": included, "excludedPaths": excluded}
+
+
+def _without(policy: Mapping[str, Any], kind: str, unwanted: Callable[[str], bool]) -> list[Mapping[str, Any]]:
+    entries: list[Mapping[str, Any]] = list(policy.get(kind) or ())
+    return [entry for entry in entries if not unwanted(_path(entry))]
+
+
+def _decides_one_of(path: str, wanted: ContainerDefinition) -> bool:
+    """Tell whether a path, excluded, keeps one out that has to be in although that is included by name."""
+    return any(_precision(needed, (path,)) >= len(needed) for needed in wanted.indexed)
 
 
 def _partition_key(found: Mapping[str, Any], wanted: ContainerDefinition) -> Difference | None:
@@ -138,5 +170,9 @@ def _covers(pattern: str, path: str) -> bool:
 
 
 def _paths(policy: Mapping[str, Any], kind: str) -> frozenset[str]:
+    return frozenset(_path(entry) for entry in policy.get(kind) or ())
+
+
+def _path(entry: Mapping[str, Any]) -> str:
     # The service gives property names back in quotes where it thinks they need some.
-    return frozenset(str(entry.get("path", "")).replace('"', "") for entry in policy.get(kind) or ())
+    return str(entry.get("path", "")).replace('"', "")

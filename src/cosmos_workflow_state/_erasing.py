@@ -14,16 +14,10 @@ from typing import Final
 
 from ._auxiliaries import auxiliaries, by_upload
 from ._collecting import collect_keyframe, collect_parts
-from ._documents import (
-    CHECKPOINT_TYPE,
-    KEYFRAME_GUARD_TYPE,
-    KEYFRAME_TYPE,
-    PART_TYPE,
-    UPLOAD_GUARD_TYPE,
-    read_upload,
-)
+from ._documents import CHECKPOINT_TYPE, KEYFRAME_GUARD_TYPE, KEYFRAME_TYPE
 from ._gateway import Delete, Item, Meter
 from ._identity import full_key
+from ._items import PART_TYPE, UPLOAD_GUARD_TYPE, read_upload
 from ._records import Auxiliary, Place, UnreadableError
 from ._uploads import Uploads, part_ids
 from ._view import CheckpointView

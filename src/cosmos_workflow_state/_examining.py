@@ -10,14 +10,16 @@ import asyncio
 import time
 from collections.abc import AsyncGenerator, Awaitable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final, Literal, TypeVar, cast
 
 from azure.cosmos.aio import ContainerProxy, CosmosClient
 from azure.cosmos.exceptions import CosmosResourceNotFoundError
+from pydantic import SecretStr
 
 from ._clients import enter_client
-from ._credentials import account_keys
+from ._credentials import account_keys, where_keys_are
+from ._definitions import CHECKPOINTS, ContainerDefinition
 from ._provisioning import Repair, open_container, repair_container
 from ._remedies import Access
 from ._service_errors import number, seconds_ahead, translated
@@ -100,21 +102,22 @@ class Examination:
         database = self._client.get_database_client(self._settings.database)
         return await self._ask(_unless_missing(database.read())) is not None
 
-    async def container(self) -> Mapping[str, Any] | None:
-        """Return the definition of the container as the service has it, None where there is none."""
-        return await self._ask(_unless_missing(self._container().read()))
+    async def container(self, wanted: ContainerDefinition) -> Mapping[str, Any] | None:
+        """Return the definition of a container as the service has it, None where there is none."""
+        return await self._ask(_unless_missing(self._container(wanted).read()), wanted)
 
-    async def query(self) -> None:
-        """Query as listing does."""
+    async def query(self, wanted: ContainerDefinition) -> None:
+        """Query a container as listing does."""
         parameters: list[dict[str, object]] = [{"name": "@tenant_id", "value": _NOBODY}]
 
         async def send() -> None:
-            async for _ in self._container().query_items(query=_QUERY, parameters=parameters, partition_key=[_NOBODY]):
+            container = self._container(wanted)
+            async for _ in container.query_items(query=_QUERY, parameters=parameters, partition_key=[_NOBODY]):
                 pass
 
-        await self._ask(send())
+        await self._ask(send(), wanted)
 
-    async def read_nothing(self) -> RoundTrip:
+    async def read_nothing(self, wanted: ContainerDefinition) -> RoundTrip:
         """Read an item that does not exist by its key."""
         charges: list[float] = []
 
@@ -122,23 +125,27 @@ class Examination:
             charges.append(number(response.http_response.headers.get("x-ms-request-charge")) or 0.0)
 
         begun = time.perf_counter()
-        read = self._container().read_item(_ABSENT, [_NOBODY, _NOBODY], raw_response_hook=hear)
-        await self._ask(_unless_missing(read))
+        read = self._container(wanted).read_item(_ABSENT, [_NOBODY, _NOBODY], raw_response_hook=hear)
+        await self._ask(_unless_missing(read), wanted)
         return RoundTrip((time.perf_counter() - begun) * 1000, sum(charges))
 
-    async def repair(self) -> Repair:
-        """Replace what of the container's indexing policy and default TTL is not as it must be.
+    async def repair(self, wanted: ContainerDefinition) -> Repair:
+        """Replace what of a container's indexing policy and default TTL is not as it must be.
 
         Raises:
             ProvisioningError: The container is missing.
         """
         settings = self._settings
         return await repair_container(
-            self._client, database=settings.database, container=settings.checkpoint_container, access=self._access
+            self._client,
+            database=settings.database,
+            container=settings.name_of(wanted),
+            wanted=wanted,
+            access=self._access_to(wanted),
         )
 
-    async def create(self) -> None:
-        """Create what of database and container is missing, and verify the container.
+    async def create(self, wanted: ContainerDefinition) -> None:
+        """Create a container, and before it the database, where they are missing, and verify it.
 
         Raises:
             ProvisioningError: It was there, and is not as it must be.
@@ -147,18 +154,23 @@ class Examination:
         await open_container(
             self._client,
             database=settings.database,
-            container=settings.checkpoint_container,
+            container=settings.name_of(wanted),
             mode="create",
+            wanted=wanted,
             throughput=Throughput.parse(settings.throughput),
-            access=self._access,
+            access=self._access_to(wanted),
         )
 
-    def _container(self) -> ContainerProxy:
+    def _container(self, wanted: ContainerDefinition) -> ContainerProxy:
         settings = self._settings
-        return self._client.get_database_client(settings.database).get_container_client(settings.checkpoint_container)
+        return self._client.get_database_client(settings.database).get_container_client(settings.name_of(wanted))
 
-    async def _ask(self, asked: Awaitable[_Value]) -> _Value:
-        with translated(self._access):
+    def _access_to(self, wanted: ContainerDefinition) -> Access:
+        return replace(self._access, container=self._settings.name_of(wanted), definition=wanted)
+
+    async def _ask(self, asked: Awaitable[_Value], wanted: ContainerDefinition = CHECKPOINTS) -> _Value:
+        """Send a question; one that is about no container is asked by who uses the first of them."""
+        with translated(self._access_to(wanted)):
             return await _in_time(asked, self._settings.operation_timeout)
 
 
@@ -180,11 +192,18 @@ async def examined(settings: CosmosStateSettings) -> AsyncGenerator[Examination]
 
 
 async def _open(
-    settings: CosmosStateSettings, opening: AsyncExitStack, keys: tuple[str, ...], proof: Proof
+    settings: CosmosStateSettings, opening: AsyncExitStack, keys: tuple[SecretStr, ...], proof: Proof
 ) -> Examination:
     who: Literal["key", "token"] = "token" if proof == "token" else "key"
     throughput = Throughput.parse(settings.throughput)
-    access = Access(settings.endpoint, settings.database, settings.checkpoint_container, who, throughput)
+    access = Access(
+        settings.endpoint,
+        settings.database,
+        settings.checkpoint_container,
+        who,
+        throughput,
+        keys=where_keys_are(settings),
+    )
     key = keys[0] if keys else None
     try:
         entering = enter_client(settings, opening, access=access, key=key, credential=None)

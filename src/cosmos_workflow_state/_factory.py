@@ -2,23 +2,32 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from inspect import iscoroutinefunction
 from types import TracebackType
-from typing import Self
+from typing import TYPE_CHECKING, Self, Unpack
 
 from azure.core.credentials_async import AsyncTokenCredential
 from azure.cosmos.aio import CosmosClient
 
 from ._checkpoints import TenantCheckpointStorage
 from ._connection import CosmosConnection
+from ._conversations import HistoryBackend
+from ._definitions import CHECKPOINTS, HISTORY, SESSIONS
 from ._gateway import Gateway
-from ._identity import Scope, TenantRule
+from ._history import TenantHistoryProvider
+from ._identity import Scope, TenantId, TenantRule
 from ._logging import get_logger
 from ._maf import RestorePolicy
+from ._operations import Operations
+from ._saving import check_restorable
+from ._session_view import SessionBackend
 from ._view import CheckpointBackend, CheckpointView
 from .settings import CosmosStateSettings
-from .typing import SaveFailedHook
+from .typing import HistoryOptions, SaveFailedHook
+
+if TYPE_CHECKING:
+    from ._sessions import TenantSessionStore
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,12 +35,44 @@ class TenantState:
     """Everything that is kept for one tenant.
 
     Attributes:
-        tenant_id: The tenant.
         checkpoints: Its checkpoint storage, unscoped.
     """
 
-    tenant_id: str
     checkpoints: TenantCheckpointStorage
+    _tenant: TenantId = field(repr=False)
+    _session_backend: SessionBackend = field(repr=False)
+    _history_backend: HistoryBackend = field(repr=False)
+
+    @property
+    def tenant_id(self) -> str:
+        """The tenant."""
+        return self._tenant.value
+
+    def history(
+        self, source_id: str = TenantHistoryProvider.DEFAULT_SOURCE_ID, **options: Unpack[HistoryOptions]
+    ) -> TenantHistoryProvider:
+        """Return a provider of chat history, for an agent's ``context_providers``; no I/O.
+
+        Args:
+            source_id: Which of a session's histories, and where in its state the provider keeps what it knows: not
+                empty, at most 1,024 UTF-8 bytes. The default is that of the framework's own provider for Cosmos DB.
+            **options: What it loads and stores, see `HistoryOptions`.
+
+        Raises:
+            InvalidArgumentError: ``max_messages`` or ``ttl`` is refused.
+            InvalidIdentifierError: The source id is refused.
+        """
+        return TenantHistoryProvider(self._history_backend, self._tenant, source_id, **options)
+
+    @property
+    def sessions(self) -> TenantSessionStore:
+        """The store of its agents' sessions.
+
+        The framework marks its session stores as experimental, and warns of that when this is first asked for.
+        """
+        from ._sessions import TenantSessionStore  # noqa: PLC0415 - whoever keeps no sessions is not to be warned
+
+        return TenantSessionStore(self._session_backend, self._tenant)
 
 
 class CosmosStateFactory:
@@ -72,12 +113,25 @@ class CosmosStateFactory:
         logger = get_logger()
         self._connection = CosmosConnection(self._settings, logger, client=client, credential=credential)
         self._tenants = TenantRule(self._settings.tenant_id_pattern, self._settings.tenant_id_max_length)
+        operations = Operations(logger, self._settings.operation_timeout)
+        self._session_backend = SessionBackend(
+            gateway=Gateway(self._connection.to(SESSIONS)),
+            operations=operations,
+            max_payload_bytes=self._settings.max_payload_bytes,
+            ttl=self._settings.session_ttl,
+        )
+        self._history_backend = HistoryBackend(
+            gateway=Gateway(self._connection.to(HISTORY)),
+            operations=operations,
+            max_payload_bytes=self._settings.max_payload_bytes,
+            ttl=self._settings.history_ttl,
+        )
         self._backend = CheckpointBackend(
-            gateway=Gateway(self._connection),
+            gateway=Gateway(self._connection.to(CHECKPOINTS)),
             policy=RestorePolicy(frozenset(self._settings.allowed_checkpoint_types)),
             max_payload_bytes=self._settings.max_payload_bytes,
             warn_bytes=self._settings.warn_bytes,
-            operation_timeout=self._settings.operation_timeout,
+            operations=operations,
             on_undecodable=self._settings.on_undecodable,
             logger=logger,
             on_save_failed=on_save_failed,
@@ -116,7 +170,15 @@ class CosmosStateFactory:
         self._connection.check_open()
         tenant, ttl = self._tenants.accept(tenant_id), self._settings.checkpoint_ttl
         view = CheckpointView(self._backend, tenant, Scope(""), workflow_name=None, ttl=ttl)
-        return TenantState(tenant_id, TenantCheckpointStorage(view))
+        return TenantState(TenantCheckpointStorage(view), tenant, self._session_backend, self._history_backend)
+
+    def check_restorable(self, value: object) -> None:
+        """Check that a value could be part of a checkpoint that is saved and loaded: an input, say, or an answer.
+
+        Raises:
+            CheckpointNotRestorableError: It could not: it holds types that are not allowed, which are named.
+        """
+        check_restorable(value, self._backend.policy)
 
     async def close(self) -> None:
         """Close the client; a second call does nothing. What the caller gave stays open.

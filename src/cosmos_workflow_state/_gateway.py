@@ -18,7 +18,7 @@ from azure.cosmos import CosmosDict
 from azure.cosmos.aio import ContainerProxy
 from azure.cosmos.exceptions import CosmosBatchOperationError
 
-from ._batches import Create, Delete, Read, Refusal, Replace, Step, Upsert, operation, refusal
+from ._batches import Create, Delete, Read, Refusal, Replace, Step, Upsert, Versions, operation, refusal, versions
 from ._remedies import Access
 from ._service_errors import number, outcome_unknown, translated
 from .errors import ServiceError
@@ -35,6 +35,7 @@ __all__ = [
     "Replace",
     "Step",
     "Upsert",
+    "Versions",
 ]
 
 Item = dict[str, Any]
@@ -185,6 +186,15 @@ class Gateway:
         return deleted or meter.unknown_outcomes > unknown_before
 
     async def batch(self, key: list[str], steps: Sequence[Step], meter: Meter) -> Refusal | None:
+        """Do all steps, or none of them, as `commit` does; return why nothing was done, None when everything was.
+
+        Raises:
+            ServiceError: As for `create`, of all steps together.
+        """
+        done = await self.commit(key, steps, meter)
+        return done if isinstance(done, Refusal) else None
+
+    async def commit(self, key: list[str], steps: Sequence[Step], meter: Meter) -> Refusal | Versions:
         """Do all steps on items of one logical partition, or none of them. One request.
 
         A refusal after a try whose answer was lost may be of this batch's own work: `Meter.unknown_outcomes` has grown
@@ -196,13 +206,13 @@ class Gateway:
             meter: Counts what it costs.
 
         Returns:
-            Why nothing was done, None when everything was.
+            The version that each step has read or written, or why nothing was done.
 
         Raises:
             ServiceError: As for `create`, of all steps together.
         """
 
-        async def send(container: ContainerProxy) -> Refusal | None:
+        async def send(container: ContainerProxy) -> Refusal | Versions:
             try:
                 results = await container.execute_item_batch(
                     [operation(step) for step in steps], key, raw_response_hook=_Listener(container, meter)
@@ -211,7 +221,7 @@ class Gateway:
                 return refusal(error, len(steps))
             if len(results) != len(steps):
                 raise DecodeError("the answer to a batch is not one result a step")
-            return None
+            return versions(results)
 
         return await self._send(send, meter)
 

@@ -1,4 +1,4 @@
-"""Who owns an item and what it is called: tenant ids, scopes, item ids and partition keys.
+"""Who owns an item and what it is called: tenant ids, scopes, sessions, item ids and partition keys.
 
 Everything that builds a key takes a `TenantId`, never a ``str``: a `TenantId` exists only when the tenant rule matched.
 Item ids are written here and never parsed back; the fields of an item are the truth.
@@ -86,10 +86,7 @@ def accept_workflow_name(name: str) -> str:
     Raises:
         InvalidIdentifierError: It is not a str, empty, has NUL or a lone surrogate, or is over 1,024 UTF-8 bytes.
     """
-    text = _bounded("workflow_name", name, MAX_NAME_BYTES)
-    if not text:
-        raise InvalidIdentifierError("workflow_name must not be empty")
-    return text
+    return _filled("workflow_name", name, MAX_NAME_BYTES)
 
 
 def accept_checkpoint_id(checkpoint_id: str) -> str:
@@ -98,10 +95,25 @@ def accept_checkpoint_id(checkpoint_id: str) -> str:
     Raises:
         InvalidIdentifierError: It is not a str, empty, has NUL or a lone surrogate, or is over 8,192 UTF-8 bytes.
     """
-    text = _bounded("checkpoint_id", checkpoint_id, MAX_CHECKPOINT_ID_BYTES)
-    if not text:
-        raise InvalidIdentifierError("checkpoint_id must not be empty")
-    return text
+    return _filled("checkpoint_id", checkpoint_id, MAX_CHECKPOINT_ID_BYTES)
+
+
+def accept_session_id(session_id: str) -> str:
+    """Return the session id unchanged.
+
+    Raises:
+        InvalidIdentifierError: It is not a str, empty, has NUL or a lone surrogate, or is over 1,024 UTF-8 bytes.
+    """
+    return _filled("session_id", session_id, MAX_NAME_BYTES)
+
+
+def accept_source_id(source_id: str) -> str:
+    """Return the source id of a history unchanged.
+
+    Raises:
+        InvalidIdentifierError: It is not a str, empty, has NUL or a lone surrogate, or is over 1,024 UTF-8 bytes.
+    """
+    return _filled("source_id", source_id, MAX_NAME_BYTES)
 
 
 def possible_checkpoint_id(checkpoint_id: str) -> str | None:
@@ -163,6 +175,13 @@ def full_key(tenant: TenantId, workflow_name: str) -> list[str]:
 def tenant_prefix(tenant: TenantId) -> list[str]:
     """Return the partition key prefix of everything a tenant has."""
     return [tenant.value]
+
+
+def _filled(name: str, value: str, max_bytes: int) -> str:
+    text = _bounded(name, value, max_bytes)
+    if not text:
+        raise InvalidIdentifierError(f"{name} must not be empty")
+    return text
 
 
 def _bounded(name: str, value: str, max_bytes: int) -> str:

@@ -21,8 +21,9 @@ from ._azure_commands import (
     create_database,
     create_role,
     creation_options,
+    disable_keys,
 )
-from ._definitions import CHECKPOINTS, DATA_ACTIONS, ContainerDefinition
+from ._definitions import CONTAINERS, DATA_ACTIONS, ContainerDefinition
 from ._endpoints import account_name
 from ._templates import Expression, Parameter, Resource, Template, bicep_parameters, to_arm, to_bicep
 from ._throughput import Throughput
@@ -48,7 +49,6 @@ _DISABLE_LOCAL_AUTH: Final = Parameter(
     "disableLocalAuth", "bool", "Whether a new account refuses its keys, so that only identities get in.", default=True
 )
 _DATABASE_NAME: Final = Parameter("databaseName", "string", "Name of the database.")
-_CHECKPOINTS_NAME: Final = Parameter("checkpointContainerName", "string", "Name of the container for checkpoints.")
 _OPTIONS: Final = Parameter(
     "containerOptions",
     "object",
@@ -70,8 +70,14 @@ class _Container:
     definition: ContainerDefinition
     name: Parameter
 
+    @classmethod
+    def of(cls, definition: ContainerDefinition) -> _Container:
+        """Return the container of a kind."""
+        about = f"Name of the container for {definition.kind}."
+        return cls(definition, Parameter(definition.parameter, "string", about))
 
-_CONTAINERS: Final = (_Container(CHECKPOINTS, _CHECKPOINTS_NAME),)
+
+_CONTAINERS: Final = tuple(map(_Container.of, CONTAINERS))
 
 
 def provisioning_plan(settings: CosmosStateSettings, output: PlanFormat) -> str:
@@ -119,7 +125,6 @@ def infrastructure_files() -> Mapping[str, str]:
 
 def _whole(settings: CosmosStateSettings) -> Template:
     """Return everything in one template, with the settings in force as what its parameters are unless chosen."""
-    by_key = isinstance(settings.auth, KeyAuth | ConnectionStringAuth)
     throughput = Throughput.parse(settings.throughput)
     account = _account("newAccount", _CREATE_ACCOUNT)
     data = _data((account,))
@@ -129,9 +134,9 @@ def _whole(settings: CosmosStateSettings) -> Template:
             _LOCATION,
             _CREATE_ACCOUNT,
             replace(_SERVERLESS, default=throughput.kind == "serverless"),
-            replace(_DISABLE_LOCAL_AUTH, default=not by_key),
+            replace(_DISABLE_LOCAL_AUTH, default=not _takes_keys(settings)),
             replace(_DATABASE_NAME, default=settings.database),
-            replace(_CHECKPOINTS_NAME, default=settings.checkpoint_container),
+            *(replace(one.name, default=settings.name_of(one.definition)) for one in _CONTAINERS),
             replace(_OPTIONS, default=creation_options(throughput)),
             _PRINCIPAL_IDS,
         ),
@@ -139,6 +144,10 @@ def _whole(settings: CosmosStateSettings) -> Template:
         {"roleDefinitionId": _ROLE_ID},
         _EXISTING_ACCOUNT,
     )
+
+
+def _takes_keys(settings: CosmosStateSettings) -> bool:
+    return isinstance(settings.auth, KeyAuth | ConnectionStringAuth)
 
 
 def _account(symbol: str, condition: Parameter | None) -> Resource:
@@ -238,14 +247,16 @@ def _access(account: tuple[Resource, ...], database: tuple[Resource, ...]) -> tu
 def _commands(settings: CosmosStateSettings) -> str:
     place = Place(account_name(settings.endpoint) or ACCOUNT, settings.database)
     throughput = Throughput.parse(settings.throughput)
-    container = create_container(place, settings.checkpoint_container, CHECKPOINTS, throughput)
+    containers = (create_container(place, settings.name_of(one), one, throughput) for one in CONTAINERS)
+    keys = "." if _takes_keys(settings) else "; the second command makes it refuse its keys."
     return "\n".join(
         (
-            "# The account, if there is none yet.",
+            f"# The account, if there is none yet{keys}",
             create_account(place.account, throughput),
-            "# The database and its container.",
+            *([] if _takes_keys(settings) else [disable_keys(place.account)]),
+            "# The database and its containers.",
             create_database(place),
-            container,
+            *containers,
             "# The role of least privilege, and who has it. It takes some minutes to come into force.",
             create_role(place),
             assign_role(place),
@@ -271,6 +282,8 @@ module database 'modules/database.bicep' = {
     accountName: accountName
     databaseName: databaseName
     checkpointContainerName: checkpointContainerName
+    historyContainerName: historyContainerName
+    sessionContainerName: sessionContainerName
     containerOptions: containerOptions
   }
   dependsOn: [
@@ -305,7 +318,7 @@ def _main() -> str:
         _SERVERLESS,
         _DISABLE_LOCAL_AUTH,
         replace(_DATABASE_NAME, default=fields["database"].default),
-        replace(_CHECKPOINTS_NAME, default=fields["checkpoint_container"].default),
+        *(replace(one.name, default=fields[one.definition.setting].default) for one in _CONTAINERS),
         _OPTIONS,
         _PRINCIPAL_IDS,
     )

@@ -15,10 +15,11 @@ from typing import Any, Final, TypeVar, cast
 from agent_framework import WorkflowCheckpoint
 
 from . import _queries
-from ._documents import CHECKPOINT_TYPE, SCHEMA
+from ._documents import CHECKPOINT_TYPE
 from ._fields import field, optional, texts
 from ._gateway import Item, Meter
 from ._identity import checkpoint_item_id, full_key, possible_checkpoint_id, tenant_prefix
+from ._items import SCHEMA
 from ._logging import CHECKPOINT_ITERATE, CHECKPOINT_LIST_HEADERS, Operation
 from ._ordering import SortKey, microseconds
 from ._reading import note, restore_or_skip

@@ -13,8 +13,8 @@ from azure.cosmos import PartitionKey, ThroughputProperties
 from azure.cosmos.aio import ContainerProxy, CosmosClient, DatabaseProxy
 from azure.cosmos.exceptions import CosmosResourceExistsError, CosmosResourceNotFoundError
 
-from ._definitions import CHECKPOINTS, NOTHING_EXPIRES_BY_ITSELF, ContainerDefinition
-from ._drift import Difference, differences
+from ._definitions import NOTHING_EXPIRES_BY_ITSELF, ContainerDefinition
+from ._drift import Difference, differences, repairable, repaired_policy
 from ._remedies import Access
 from ._service_errors import translated
 from ._throughput import Throughput
@@ -33,7 +33,7 @@ class Repair:
 
     Attributes:
         changed: The differences that are gone; empty when there was nothing to do.
-        remaining: The differences that cannot be repaired.
+        remaining: All differences, where one of them cannot be repaired: then nothing is changed.
     """
 
     changed: tuple[Difference, ...]
@@ -46,7 +46,7 @@ async def open_container(  # noqa: PLR0913 - which, what and how, each by name
     database: str,
     container: str,
     mode: ProvisioningMode,
-    wanted: ContainerDefinition = CHECKPOINTS,
+    wanted: ContainerDefinition,
     throughput: Throughput = _SERVERLESS,
     access: Access | None = None,
 ) -> ContainerProxy:
@@ -85,13 +85,14 @@ async def repair_container(
     *,
     database: str,
     container: str,
-    wanted: ContainerDefinition = CHECKPOINTS,
+    wanted: ContainerDefinition,
     access: Access | None = None,
 ) -> Repair:
     """Give an existing container the indexing policy and default TTL it must have; all else of it stays as it is.
 
-    A partition key cannot be changed: a difference there is reported as remaining. A second call finds nothing to do
-    and sends no change. The service rebuilds the index in the background, at the container's own cost (RU).
+    A partition key cannot be changed: a container with another one is not ours, whatever else could be made right of
+    it, so nothing is. A second call finds nothing to do and sends no change. The service rebuilds the index in the
+    background, at the container's own cost (RU).
 
     Args:
         client: An entered client that may change containers, which tokens of data-plane roles may not.
@@ -101,7 +102,7 @@ async def repair_container(
         access: Who asks, for the remedy when the service refuses.
 
     Returns:
-        What was changed, and what could not be.
+        What was changed, or what was not.
 
     Raises:
         ProvisioningError: The container is missing.
@@ -111,23 +112,24 @@ async def repair_container(
         proxy = client.get_database_client(database).get_container_client(container)
         properties = await _read(proxy, database, container)
         found = differences(properties, wanted)
-        changed = tuple(difference for difference in found if difference.repairable)
-        if changed:
+        if not repairable(found):
+            return Repair((), found)
+        if found:
             # Not the client's replace_container: that drops what it has no argument for, such as unique keys.
-            await client.client_connection.ReplaceContainer(proxy.container_link, repaired(properties, wanted, changed))
-    return Repair(changed, tuple(difference for difference in found if not difference.repairable))
+            await client.client_connection.ReplaceContainer(proxy.container_link, repaired(properties, wanted, found))
+    return Repair(found, ())
 
 
 def repaired(properties: Mapping[str, Any], wanted: ContainerDefinition, found: Iterable[Difference]) -> dict[str, Any]:
     """Return the definition of a container with only what these differences are about made right.
 
-    Composite, spatial and other indexes of the policy stay, and so does everything else that users can define.
+    Composite, spatial and other indexes of the policy and paths that users have added stay, as far as they do not
+    index the payload, and so does everything else that users can define.
     """
     subjects = {difference.subject for difference in found}
     kept = {name: value for name, value in properties.items() if not name.startswith(_SYSTEM)}
     if "indexing policy" in subjects:
-        policy: Mapping[str, Any] = kept.get("indexingPolicy") or {}
-        kept["indexingPolicy"] = {**policy, **wanted.indexing_policy}
+        kept["indexingPolicy"] = repaired_policy(kept.get("indexingPolicy") or {}, wanted)
     if "default TTL" in subjects:
         kept["defaultTtl"] = NOTHING_EXPIRES_BY_ITSELF
     return kept
@@ -171,7 +173,7 @@ async def _read(proxy: ContainerProxy, database: str, container: str) -> Mapping
         return await proxy.read()
     except CosmosResourceNotFoundError:
         problem = (
-            f"there is no container {container!r} in a database {database!r}; create it, or set "
-            "COSMOS_WORKFLOW_STATE_PROVISIONING=create with a credential that may"
+            f"there is no container {container!r} in a database {database!r}; `cosmos-workflow-state provision` "
+            "creates it, and so does an application with COSMOS_WORKFLOW_STATE_PROVISIONING=create where it may"
         )
     raise ProvisioningError(problem, problems=(problem,))

@@ -83,8 +83,13 @@ def parse(view: CheckpointView, item: Item) -> StoredCheckpoint:
     return stored
 
 
-async def restore(view: CheckpointView, stored: StoredCheckpoint, meter: Meter) -> WorkflowCheckpoint | None:
+async def restore(
+    view: CheckpointView, stored: StoredCheckpoint, meter: Meter
+) -> tuple[WorkflowCheckpoint, str] | None:
     """Rebuild a checkpoint from its payload alone, checked against its header; None when it was deleted meanwhile.
+
+    Returns:
+        The checkpoint, and the digest of the bytes that it was rebuilt from.
 
     Raises:
         CheckpointCorruptError: The payload cannot be read, or is another's.
@@ -96,19 +101,19 @@ async def restore(view: CheckpointView, stored: StoredCheckpoint, meter: Meter) 
     fetched = await fetch_current(view, stored, meter)
     if fetched is None:
         return None
-    raw, base, sort_key = fetched
+    raw, base, current = fetched
     with view.about(key.workflow_name, key.checkpoint_id):
         checkpoint = deserialize(raw, key, view.backend.policy)
-        view.backend.lineage.remember(key, time_of(sort_key))
+        view.backend.lineage.remember(key, time_of(current.sort_key))
     if base is not None:
         view.backend.keyframes.remember(key, base)
-    return checkpoint
+    return checkpoint, current.payload.digest
 
 
 async def fetch_current(
     view: CheckpointView, stored: StoredCheckpoint, meter: Meter
-) -> tuple[bytes, Base | None, str] | None:
-    """Return a checkpoint's payload, what its children may be stored against and its sort key; None when it is gone.
+) -> tuple[bytes, Base | None, StoredCheckpoint] | None:
+    """Return a checkpoint's payload, what its children may be stored against and its item; None when it is gone.
 
     What the item names may have been deleted since the item was read, with it or with the version it was replaced by;
     or a replica has not seen it yet. So the item is read again before anything is called lost.
@@ -121,7 +126,7 @@ async def fetch_current(
     key, delays = stored.header.key, iter(_DELAYS)
     while True:
         try:
-            return *await fetch(view, stored, meter), stored.sort_key
+            return *await fetch(view, stored, meter), stored
         except MissingItemError:
             again = await _read_again(view, key, meter)
         if again is None:
@@ -151,11 +156,12 @@ async def restore_or_skip(view: CheckpointView, item: Item, meter: Meter) -> Wor
         ServiceError: The service refused, throttled or could not be reached.
     """
     try:
-        return await restore(view, parse(view, item), meter)
+        restored = await restore(view, parse(view, item), meter)
     except (CheckpointCorruptError, CheckpointNotRestorableError, CheckpointTooLargeError) as error:
         if not view.skips(error):
             raise
         return None
+    return None if restored is None else restored[0]
 
 
 def note(view: CheckpointView, workflow_name: str, item: Mapping[str, Any]) -> str:

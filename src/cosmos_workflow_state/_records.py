@@ -6,17 +6,49 @@ It owns no behaviour. The pure stages (`_maf`, `_codec`, `_documents`) import th
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from ._identity import Scope, TenantId
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where items live: a logical partition (the tenant and the workflow) and the scope inside it."""
+    """Where items of checkpoints live: a logical partition (the tenant and the workflow) and the scope inside it."""
 
     tenant: TenantId
     scope: Scope
     workflow_name: str
+
+    @property
+    def key(self) -> list[str]:
+        """The full partition key."""
+        return [self.tenant.value, self.workflow_name]
+
+    @property
+    def fields(self) -> dict[str, str]:
+        """The fields by which an item says that it lives here."""
+        return {"tenant_id": self.tenant.value, "workflow_name": self.workflow_name, "scope": self.scope.value}
+
+
+@dataclass(frozen=True, slots=True)
+class SessionPlace:
+    """Where items of a session live: a logical partition, the tenant and the session."""
+
+    tenant: TenantId
+    session_id: str
+
+    @property
+    def key(self) -> list[str]:
+        """The full partition key."""
+        return [self.tenant.value, self.session_id]
+
+    @property
+    def fields(self) -> dict[str, str]:
+        """The fields by which an item says that it lives here."""
+        return {"tenant_id": self.tenant.value, "session_id": self.session_id}
+
+
+AnyPlace: TypeAlias = Place | SessionPlace
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,7 @@ from ._azure_commands import (
     list_keys,
     update_container,
 )
-from ._definitions import CHECKPOINTS, DATA_ACTIONS
+from ._definitions import CHECKPOINTS, DATA_ACTIONS, ContainerDefinition
 from ._endpoints import account_name
 from ._templates import bicep_value
 from ._throughput import Throughput
@@ -62,6 +62,8 @@ class Access:
         container: Name of the container.
         proof: What the requests are proved with; None with a client of the caller's own.
         throughput: What a container would be created with.
+        definition: What the container must be.
+        keys: The variables from which the keys come, as a sentence takes them.
     """
 
     endpoint: str
@@ -69,6 +71,8 @@ class Access:
     container: str
     proof: Literal["key", "token"] | None = None
     throughput: Throughput = _SERVERLESS
+    definition: ContainerDefinition = CHECKPOINTS
+    keys: str = "COSMOS_WORKFLOW_STATE_KEY"
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,8 +146,8 @@ def _management(refusal: Refusal, access: Access) -> str:
         (
             _NO_ROLE_FOR_THAT,
             f"  {create_database(place)}",
-            f"  {create_container(place, access.container, CHECKPOINTS, access.throughput)}",
-            f"  {update_container(place, access.container, CHECKPOINTS)}",
+            f"  {create_container(place, access.container, access.definition, access.throughput)}",
+            f"  {update_container(place, access.container, access.definition)}",
             "And the right to use it:",
             f"  {create_role(place)}",
             f"  {assign_role(place)}",
@@ -162,7 +166,7 @@ def _bicep(place: Place, access: Access) -> str:
     parameters: dict[str, Any] = {
         "accountName": place.account,
         "databaseName": place.database,
-        "checkpointContainerName": access.container,
+        access.definition.parameter: access.container,
         "containerOptions": creation_options(access.throughput),
         "principalIds": [place.principal_id],
     }
@@ -177,10 +181,11 @@ def _not_accepted(refusal: Refusal, access: Access) -> str:
 
 
 def _wrong_key(access: Access) -> str:
-    account = account_name(access.endpoint) or ACCOUNT
+    account = account_name(access.endpoint)
+    which = f"the account {account}" if account else "the account that COSMOS_WORKFLOW_STATE_ENDPOINT names"
     return (
-        "Is COSMOS_WORKFLOW_STATE_KEY a key of the account that COSMOS_WORKFLOW_STATE_ENDPOINT names, and not "
-        f"regenerated since? Compare it with:\n  {list_keys(account)}"
+        f"Is {access.keys} a key of {which}, and not regenerated since? Compare it with:\n"
+        f"  {list_keys(account or ACCOUNT)}"
     )
 
 
@@ -213,7 +218,7 @@ def _clock_agrees(ahead: float | None) -> str:
     limit = MAX_CLOCK_SKEW // 60
     if ahead is None:
         return f"The clock of this machine must not differ from the service's by more than {limit} minutes."
-    return f"It is not the clock: that differs by {abs(ahead):.0f} seconds, and {limit} minutes are allowed."
+    return f"It is not the clock: that differs by {abs(ahead):.0f} s, and {limit} minutes are allowed."
 
 
 def _place(refusal: Refusal, access: Access) -> Place:

@@ -9,13 +9,17 @@ from agent_framework import WorkflowCheckpoint
 
 from ._committing import Commit, Draft
 from ._gateway import Meter
-from ._identity import accept_checkpoint_id
+from ._identity import Scope, TenantId, accept_checkpoint_id
 from ._keyframes import Base
 from ._logging import WORKFLOW_UNSTABLE_NAME, OperationFields, emit
-from ._maf import header_of, serialize
+from ._maf import RestorePolicy, header_of, serialize
 from ._ordering import SortKey, hybrid_time, time_of
-from ._records import CheckpointHeader
+from ._records import CheckpointHeader, CheckpointKey, RefusedTypesError
 from ._view import CheckpointView
+from .errors import CheckpointNotRestorableError
+
+_NOWHERE: Final = CheckpointKey(TenantId(""), Scope(""), "checked", "checked")
+"""Of the checkpoint that a value is tried in. It is never stored, so it needs no tenant that a rule has accepted."""
 
 _UNSTABLE_NAME: Final = re.compile(r"WorkflowBuilder-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
@@ -37,6 +41,26 @@ async def save(view: CheckpointView, checkpoint: WorkflowCheckpoint, meter: Mete
         view.backend.keyframes.remember(header.key, stored.base)
     _warn_of_unstable_name(view, header.key.workflow_name)
     return header.key.checkpoint_id
+
+
+def check_restorable(value: object, policy: RestorePolicy) -> None:
+    """Check that a value could be part of a checkpoint that is saved and loaded.
+
+    Raises:
+        CheckpointNotRestorableError: It could not: it holds types that are not allowed, which are named.
+    """
+    checkpoint = WorkflowCheckpoint(
+        workflow_name=_NOWHERE.workflow_name,
+        graph_signature_hash="",
+        checkpoint_id=_NOWHERE.checkpoint_id,
+        state={"value": value},
+    )
+    try:
+        serialize(checkpoint, _NOWHERE, policy)
+    except RefusedTypesError as error:
+        # Its context is what the value's own code has raised, which may quote the value.
+        error.__context__ = None
+        raise CheckpointNotRestorableError(str(error), types=error.types) from None
 
 
 def _serialized(view: CheckpointView, checkpoint: WorkflowCheckpoint) -> tuple[CheckpointHeader, bytes]:

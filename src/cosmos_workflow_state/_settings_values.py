@@ -7,9 +7,12 @@ from __future__ import annotations
 
 import json
 import re
-from typing import NoReturn
+from typing import Final, NoReturn
 
 from .errors import SettingsError
+
+_ACCOUNT_KEY: Final = re.compile(r"[A-Za-z0-9+/]{86}==")
+"""64 bytes in base64: what the service makes as a key, and what nobody calls anything."""
 
 
 class Frozen:
@@ -34,6 +37,17 @@ def shown(name: str) -> str:
 def fold_case(value: object) -> object:
     """Return a text in lower case, anything else as it is."""
     return value.lower() if isinstance(value, str) else value
+
+
+def refuse_key(value: object) -> object:
+    """Return the value; refuse a text with an account key in it, which would be shown wherever the setting is.
+
+    Raises:
+        ValueError: It has one.
+    """
+    if isinstance(value, str) and _ACCOUNT_KEY.search(value):
+        raise ValueError("an account key")
+    return value
 
 
 def split_names(value: object) -> object:

@@ -12,9 +12,10 @@ from typing import Final
 from . import _queries
 from ._auxiliaries import auxiliaries, by_upload
 from ._collecting import collect_keyframe, collect_parts
-from ._documents import CHECKPOINT_TYPE, KEYFRAME_TYPE, PART_TYPE, UPLOAD_GUARD_TYPE
+from ._documents import CHECKPOINT_TYPE, KEYFRAME_TYPE
 from ._gateway import Meter
 from ._identity import full_key
+from ._items import PART_TYPE, UPLOAD_GUARD_TYPE
 from ._logging import SWEEP
 from ._records import Auxiliary
 from ._view import CheckpointView

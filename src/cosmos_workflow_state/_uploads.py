@@ -12,10 +12,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import partial
 
-from ._documents import belongs_to, part_items, parts_of, read_part, upload_guard_item
 from ._gateway import Gateway, Meter
-from ._identity import full_key, part_item_id
-from ._records import Place, UnreadableError, Upload
+from ._identity import part_item_id
+from ._items import lies_in, part_items, parts_of, read_part, upload_guard_item
+from ._records import AnyPlace, UnreadableError, Upload
 from ._threads import side_by_side
 
 
@@ -34,7 +34,7 @@ class Uploads:
     """
 
     gateway: Gateway
-    place: Place
+    place: AnyPlace
     meter: Meter
 
     async def write(self, owner: str, data: bytes, ttl: int) -> Upload | None:
@@ -78,10 +78,10 @@ class Uploads:
         pieces = [b""] * made.parts
 
         async def read(number: int) -> None:
-            item = await self.gateway.read(self._key, part_item_id(made.write_id, number), self.meter)
+            item = await self.gateway.read(self.place.key, part_item_id(made.write_id, number), self.meter)
             if item is None:
                 raise MissingItemError
-            if not belongs_to(item, self.place.tenant, self.place.scope):
+            if not lies_in(item, self.place):
                 raise UnreadableError("a part is another's")
             pieces[number] = read_part(item, made)
 
@@ -94,11 +94,7 @@ class Uploads:
         Raises:
             ServiceError: The service refused, throttled or could not be reached; what is left is swept later.
         """
-        await side_by_side(partial(self.gateway.delete, self._key, item_id, self.meter) for item_id in item_ids)
-
-    @property
-    def _key(self) -> list[str]:
-        return full_key(self.place.tenant, self.place.workflow_name)
+        await side_by_side(partial(self.gateway.delete, self.place.key, item_id, self.meter) for item_id in item_ids)
 
 
 def part_ids(made: Upload) -> tuple[str, ...]:

@@ -1,14 +1,12 @@
 """What the storages of all tenants share, and one storage's view of it: a tenant, a scope, perhaps a workflow.
 
-The view is where a stage's no becomes the error a caller knows, where each operation becomes one event, and where it
-is given up when it takes too long.
+The view is where a stage's no becomes the error a caller knows.
 """
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import AsyncGenerator, Callable, Generator
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import Callable, Generator, Mapping
+from contextlib import AbstractAsyncContextManager, AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from typing import Final, Literal
 
@@ -27,9 +25,9 @@ from ._logging import (
     OperationFields,
     Scalar,
     emit,
-    operation,
 )
 from ._maf import RestorePolicy
+from ._operations import Operations
 from ._ordering import SaveClock
 from ._records import CheckpointKey, RefusedTypesError, UnreadableError
 from .errors import (
@@ -40,8 +38,6 @@ from .errors import (
     CheckpointTooLargeError,
     InvalidArgumentError,
     InvalidIdentifierError,
-    OperationTimeoutError,
-    ServiceError,
 )
 from .settings import MAX_TTL
 from .typing import SaveFailedHook
@@ -70,7 +66,7 @@ class CheckpointBackend:
         policy: Which types may be restored.
         max_payload_bytes: Bytes of a checkpoint before compression.
         warn_bytes: Bytes of a checkpoint before compression above which its save is an event.
-        operation_timeout: Seconds that one operation may take, its retries included.
+        operations: What each operation of a storage runs in.
         on_undecodable: What lists and iterators do with a checkpoint they cannot read.
         logger: Where events go.
         on_save_failed: What the application wants called for each failed save.
@@ -85,7 +81,7 @@ class CheckpointBackend:
     policy: RestorePolicy
     max_payload_bytes: int
     warn_bytes: int
-    operation_timeout: float
+    operations: Operations
     on_undecodable: Literal["skip", "raise"]
     logger: FilteringBoundLogger
     on_save_failed: SaveFailedHook | None = None
@@ -204,49 +200,19 @@ class CheckpointView:
         which = {"workflow_name": workflow_name, "checkpoint_id": checkpoint_id}
         emit(log, event, tenant_id=self.tenant.value, scope=self.scope.value, **which, **fields)
 
-    @asynccontextmanager
-    async def operation(self, names: Operation, meter: Meter, **fields: Scalar) -> AsyncGenerator[OperationFields]:
-        """Emit the one event of an operation, with what it has cost, and give it up when it takes too long.
+    def operation(
+        self, names: Operation, meter: Meter, **fields: Scalar
+    ) -> AbstractAsyncContextManager[OperationFields]:
+        """Emit the one event of an operation in this view, and give it up when it takes too long; see `Operations`."""
+        return self.backend.operations.run(names, meter, **self._about_me(fields))
 
-        Raises:
-            OperationTimeoutError: As for `bounded`.
-        """
-        with self.measured(names, meter, **fields) as event:
-            async with self.bounded(names, meter):
-                yield event
+    def measured(self, names: Operation, meter: Meter, **fields: Scalar) -> AbstractContextManager[OperationFields]:
+        """Emit the one event of an operation in this view; see `Operations`."""
+        return self.backend.operations.measured(names, meter, **self._about_me(fields))
 
-    @contextmanager
-    def measured(self, names: Operation, meter: Meter, **fields: Scalar) -> Generator[OperationFields]:
-        """Emit the one event of an operation, with what it has cost."""
-        known = {"tenant_id": self.tenant.value, "scope": self.scope.value, **fields}
-        with operation(self.backend.logger, names, **known) as event:
-            try:
-                yield event
-            except ServiceError as error:
-                # A read leaves nothing in doubt, whatever became of its requests.
-                error.outcome_unknown &= names.writes
-                raise
-            finally:
-                event.add(request_charge=round(meter.request_charge, 2), requests=meter.requests)
+    def bounded(self, names: Operation, meter: Meter) -> AbstractAsyncContextManager[None]:
+        """Give up what takes too long; see `Operations`."""
+        return self.backend.operations.bounded(names, meter)
 
-    @asynccontextmanager
-    async def bounded(self, names: Operation, meter: Meter) -> AsyncGenerator[None]:
-        """Give up what takes longer than ``operation_timeout``; who cancels it from outside sees his own cancellation.
-
-        Raises:
-            OperationTimeoutError: The time is over; with ``outcome_unknown`` for an operation that writes.
-        """
-        seconds = self.backend.operation_timeout
-        limit = asyncio.timeout(seconds)
-        try:
-            async with limit:
-                meter.deadline = limit.when()
-                yield
-        except TimeoutError as error:
-            if not limit.expired():
-                raise
-            raise OperationTimeoutError(
-                f"the operation took longer than {seconds:g} seconds (setting operation_timeout)",
-                timeout=seconds,
-                outcome_unknown=names.writes,
-            ) from error
+    def _about_me(self, fields: Mapping[str, Scalar]) -> dict[str, Scalar]:
+        return {"tenant_id": self.tenant.value, "scope": self.scope.value, **fields}

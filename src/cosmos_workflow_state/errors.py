@@ -15,6 +15,12 @@
     │   ├── CheckpointNotRestorableError    load would refuse it: the types are named
     │   ├── CheckpointTooLargeError         over the limit for one item, or over ``max_payload_bytes``
     │   └── CheckpointConflictError         other writers kept replacing the same checkpoint
+    ├── StateError                          about a session or its messages
+    │   ├── StateCorruptError               stored, but what is stored cannot be trusted or read
+    │   ├── StateTooLargeError              over ``max_payload_bytes``
+    │   ├── StateNotRestorableError         (also TypeError and ValueError) a session that ``get`` would refuse
+    │   ├── StateChangedError               it is no longer the version that was to be replaced
+    │   └── StateConflictError              other writers kept coming first
     └── ServiceError                        the service refused, throttled or could not be reached
         ├── AccessDeniedError               401 or 403
         ├── ThrottledError                  429, after the retries
@@ -49,6 +55,12 @@ __all__ = [
     "ServiceError",
     "ServiceUnavailableError",
     "SettingsError",
+    "StateChangedError",
+    "StateConflictError",
+    "StateCorruptError",
+    "StateError",
+    "StateNotRestorableError",
+    "StateTooLargeError",
     "ThrottledError",
 ]
 
@@ -176,6 +188,64 @@ class CheckpointConflictError(CheckpointError):
     """Other writers replaced or deleted this checkpoint at every try of this save, delete or read of the latest."""
 
     retryable = True
+
+
+class StateFields(TypedDict, total=False):
+    """Which session an error is about."""
+
+    tenant_id: str | None
+    session_id: str | None
+
+
+class StateError(CosmosStateError):
+    """Base of the errors about one session or its messages.
+
+    Attributes:
+        tenant_id: The tenant that was asked.
+        session_id: The session, where it is known.
+    """
+
+    def __init__(self, message: str, *, tenant_id: str | None = None, session_id: str | None = None) -> None:
+        """Keep which session it was as fields."""
+        super().__init__(message)
+        self.tenant_id = tenant_id
+        self.session_id = session_id
+
+
+class StateCorruptError(StateError):
+    """It is there, but what is stored is damaged or of an unknown version."""
+
+
+class StateTooLargeError(StateError):
+    """A session or a message is over a size limit.
+
+    Attributes:
+        size: Bytes found.
+        limit: Bytes allowed.
+    """
+
+    def __init__(self, message: str, *, size: int = 0, limit: int = 0, **which: Unpack[StateFields]) -> None:
+        """Keep the two sizes as fields."""
+        super().__init__(message, **which)
+        self.size = size
+        self.limit = limit
+
+
+class StateChangedError(StateError):
+    """Another writer has replaced or deleted the version that was to be replaced: read again, and decide anew."""
+
+
+class StateConflictError(StateError):
+    """Other writers came first at every try of this save."""
+
+    retryable = True
+
+
+class StateNotRestorableError(StateError, TypeError, ValueError):
+    """The session or a message holds a value that could not be restored, or is none that can be; the text says where.
+
+    Also a TypeError and a ValueError, which are what the framework's own stores raise.
+    """
 
 
 class ServiceFields(TypedDict, total=False):

@@ -40,10 +40,11 @@ from ._auth_settings import (
     complete_auth,
     endpoint_of,
 )
+from ._definitions import ContainerDefinition
 from ._endpoints import EMBEDDED, check_endpoint, is_same_account, refuse_path
 from ._settings_problems import TWO_ACCOUNTS, Wording, error_of
 from ._settings_sources import KEY_VARIABLE, PathText, read
-from ._settings_values import Frozen, fold_case, split_names
+from ._settings_values import Frozen, fold_case, refuse_key, split_names
 from ._throughput import check_throughput
 from .errors import SettingsError
 
@@ -76,7 +77,13 @@ _TypeName: TypeAlias = Annotated[str, Field(pattern=f"^{_NAME}:{_NAME}$")]
 
 Endpoint: TypeAlias = Annotated[str, BeforeValidator(refuse_path), AfterValidator(check_endpoint)]
 # Names of databases and containers: https://learn.microsoft.com/azure/cosmos-db/concepts-limits
-ResourceName: TypeAlias = Annotated[str, Field(max_length=255, pattern=r"^[^/\\?#\x00-\x1f]*[^/\\?#\x00-\x1f ]$")]
+# What turns a line or breaks it (controls, separators, bidirectional marks) is no name to be printed anywhere either.
+_NOT_IN_NAMES: Final = r"/\\?#\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069"
+ResourceName: TypeAlias = Annotated[
+    str,
+    Field(max_length=255, pattern=rf"^[^{_NOT_IN_NAMES}]*[^{_NOT_IN_NAMES} ]$"),
+    BeforeValidator(refuse_key),
+]
 TypeNames: TypeAlias = Annotated[tuple[_TypeName, ...], BeforeValidator(split_names)]
 Provisioning: TypeAlias = Annotated[Literal["verify", "create", "skip"], BeforeValidator(fold_case)]
 ThroughputText: TypeAlias = Annotated[str, AfterValidator(check_throughput)]
@@ -90,6 +97,8 @@ class _Arguments(TypedDict, total=False):
     endpoint: str
     database: str
     checkpoint_container: str
+    history_container: str
+    session_container: str
     auth: Auth | Mapping[str, object] | None
     provisioning: Provisioning
     throughput: str
@@ -99,6 +108,8 @@ class _Arguments(TypedDict, total=False):
     max_payload_bytes: int
     warn_bytes: int
     checkpoint_ttl: int | None
+    history_ttl: int | None
+    session_ttl: int | None
     operation_timeout: float
     on_undecodable: Literal["skip", "raise"]
     log_level: str
@@ -125,13 +136,23 @@ class CosmosStateSettings(Frozen, BaseSettings):
     )
     database: ResourceName = Field(
         default="workflow-state",
-        description="a database name, 1 to 255 characters without / \\ ? #",
+        description="a database name, 1 to 255 characters without / \\ ? # and controls, and no blank at its end",
         examples=["workflow-state"],
     )
     checkpoint_container: ResourceName = Field(
         default="checkpoints",
-        description="a container name, 1 to 255 characters without / \\ ? #",
+        description="a container name, 1 to 255 characters without / \\ ? # and controls, and no blank at its end",
         examples=["checkpoints"],
+    )
+    history_container: ResourceName = Field(
+        default="history",
+        description="a container name, 1 to 255 characters without / \\ ? # and controls, and no blank at its end",
+        examples=["history"],
+    )
+    session_container: ResourceName = Field(
+        default="sessions",
+        description="a container name, 1 to 255 characters without / \\ ? # and controls, and no blank at its end",
+        examples=["sessions"],
     )
     auth: Annotated[Auth, Field(discriminator="mode"), BeforeValidator(complete_auth)] = Field(
         default=DefaultAuth(),
@@ -151,7 +172,7 @@ class CosmosStateSettings(Frozen, BaseSettings):
         ),
         examples=["autoscale:1000"],
     )
-    tenant_id_pattern: re.Pattern[str] = Field(
+    tenant_id_pattern: Annotated[re.Pattern[str], BeforeValidator(refuse_key)] = Field(
         default=re.compile(r"[A-Za-z0-9][A-Za-z0-9._@-]{0,127}"),
         description="a regular expression that must match tenant ids as a whole",
         examples=["[a-z0-9-]+"],
@@ -187,6 +208,16 @@ class CosmosStateSettings(Frozen, BaseSettings):
         description=f"how many seconds after its save a checkpoint expires, 1 to {MAX_TTL}; never when it is not set",
         examples=["2592000"],
     )
+    history_ttl: TtlSeconds | None = Field(
+        default=None,
+        description=f"how many seconds after its save a message expires, 1 to {MAX_TTL}; never when it is not set",
+        examples=["2592000"],
+    )
+    session_ttl: TtlSeconds | None = Field(
+        default=None,
+        description=f"how many seconds after its last save a session expires, 1 to {MAX_TTL}; never when it is not set",
+        examples=["2592000"],
+    )
     operation_timeout: float = Field(
         default=60.0,
         gt=0,
@@ -211,7 +242,14 @@ class CosmosStateSettings(Frozen, BaseSettings):
     )
 
     @field_validator(
-        "tenant_id_max_length", "max_payload_bytes", "warn_bytes", "checkpoint_ttl", "operation_timeout", mode="before"
+        "tenant_id_max_length",
+        "max_payload_bytes",
+        "warn_bytes",
+        "checkpoint_ttl",
+        "history_ttl",
+        "session_ttl",
+        "operation_timeout",
+        mode="before",
     )
     @classmethod
     def _refuse_bool(cls, value: object) -> object:
@@ -288,6 +326,10 @@ class CosmosStateSettings(Frozen, BaseSettings):
     def effective_provisioning(self) -> Provisioning:
         """What is done about the container: the embedded engine always creates it, nobody else could."""
         return "create" if self.is_embedded else self.provisioning
+
+    def name_of(self, definition: ContainerDefinition) -> str:
+        """Return the name of the container of a kind."""
+        return str(getattr(self, definition.setting))
 
     def require_key(self) -> SecretStr:
         """Return the account key, for what an identity may not do.

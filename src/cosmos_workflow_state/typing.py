@@ -1,6 +1,6 @@
 """What a caller may implement and gets handed: the hook that hears of failed saves, and the values around it.
 
-Values are frozen and, but for `CheckpointOutline`, hold no checkpoint state.
+Values are frozen and, but for `CheckpointOutline` and `StoredSession`, hold no state.
 """
 
 from __future__ import annotations
@@ -8,19 +8,24 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypedDict
 
 from .errors import CosmosStateError
+
+if TYPE_CHECKING:
+    from agent_framework import AgentSession
 
 __all__ = [
     "CheckpointOutline",
     "CheckpointSummary",
     "EraseProgress",
     "EraseProgressHook",
+    "HistoryOptions",
     "PickledValue",
     "SaveFailedHook",
     "SaveFailure",
     "SaveFailures",
+    "StoredSession",
     "SweepReport",
 ]
 
@@ -115,6 +120,42 @@ class SaveFailures:
 
     count: int = 0
     last_error: CosmosStateError | None = None
+
+
+class HistoryOptions(TypedDict, total=False):
+    """What a `TenantHistoryProvider` does; the first five as in the framework's own history providers.
+
+    Attributes:
+        load_messages: Whether messages are loaded before an agent runs; True when left out.
+        store_inputs: Whether what the agent is told is stored; True when left out.
+        store_outputs: Whether what it answers is stored; True when left out.
+        store_context_messages: Whether what other context providers add is stored; False when left out.
+        store_context_from: Of which of them alone, by source id.
+        max_messages: How many of the newest messages are loaded, at most; None, or left out, for all.
+        ttl: Seconds after its save that a message expires, 1 to 2,147,483,647; None for never; the setting
+            ``history_ttl`` when left out.
+    """
+
+    load_messages: bool
+    store_inputs: bool
+    store_outputs: bool
+    store_context_messages: bool
+    store_context_from: set[str] | None
+    max_messages: int | None
+    ttl: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class StoredSession:
+    """A session as it was read, and which version of it.
+
+    Attributes:
+        session: A copy; what is changed in it is stored by ``set``.
+        etag: The version, for ``if_match`` of ``set``.
+    """
+
+    session: AgentSession
+    etag: str
 
 
 class SaveFailedHook(Protocol):

@@ -34,7 +34,7 @@ SIZES = (
     re.compile(r"(?<=^size        )[\d,]+ bytes, stored in [\d,]+$", re.MULTILINE),
     re.compile(r"[\d,]+ +[\d,]+$", re.MULTILINE),
     re.compile(r"(?<=^ok       round trip  )[\d.]+ ms", re.MULTILINE),
-    re.compile(r"(?<=that differs by )\d+(?= seconds)"),
+    re.compile(r"(?<=that differs by )\d+(?= s,)"),
     re.compile(r"(?<=^ok       versions    )agent-framework-core [^$]*?(?=\n\n)", re.MULTILINE),
 )
 """Bytes of pickles and of what is compressed, which differ between versions of Python and of zstd; time; versions."""

@@ -141,6 +141,20 @@ def test_a_tree_of_a_workflow_that_is_not_there(run: Run) -> None:
     assert "for workflow 'nothing'" in complaints
 
 
+@pytest.mark.parametrize("form", [(), ("--json",)], ids=["people", "programs"])
+def test_a_workflow_that_is_named_has_to_be_there(own: Run, form: tuple[str, ...]) -> None:
+    """Listing or deleting all of it is not found; nothing named is an empty list, and nothing deleted."""
+    named = (*CONTOSO, "--workflow", "nothing", *form)
+    whole = ("checkpoints", "delete", "--all")
+    codes = [own("checkpoints", "list", *named), own(*whole, *named, "--dry-run"), own(*whole, *named, "--yes")]
+    code, output, complaints = own(*whole, *named)
+
+    assert [(code, output) for code, output, _ in codes] == [(3, "")] * 3
+    assert all("for workflow 'nothing'" in complaints for _, _, complaints in codes)
+    assert (code, output, "not_found" in complaints) == (3, "", bool(form))
+    assert own(*whole, "--tenant", "fabrikam", "--yes", *form)[0] == 0
+
+
 def test_a_checkpoint_is_shown_without_restoring_it(run: Run) -> None:
     """No type is allowed here, and the pickles are named in the text and in the JSON."""
     output = run("checkpoints", "show", "cp-011", *CONTOSO)[1]

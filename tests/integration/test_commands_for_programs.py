@@ -136,7 +136,7 @@ def test_the_schema_of_the_settings_is_json_schema(run: Run) -> None:
         (["checkpoints", "list", "--json"], "Missing option '--tenant'"),
         (["checkpoints", "list", "--json", "--tenant", "contoso", "--limit", "0"], "Invalid value for '--limit'"),
         (["checkpoints", "delete", "--json", "--tenant", "contoso"], "give either checkpoints or --all"),
-        (["emulator", "--json"], "so give one that you know: --key "),
+        (["emulator", "--json"], "so give one that you know in COSMOS_EMULATOR_KEY"),
     ],
     ids=" ".join,
 )

@@ -12,7 +12,14 @@ import pytest
 import structlog
 from azure.cosmos.aio import CosmosClient
 
-from cosmos_workflow_state._definitions import CHECKPOINTS, DATA_ACTIONS
+from cosmos_workflow_state._definitions import (
+    CHECKPOINTS,
+    CONTAINERS,
+    DATA_ACTIONS,
+    HISTORY,
+    SESSIONS,
+    ContainerDefinition,
+)
 from cosmos_workflow_state.emulator import CosmosEmulator
 from support.commands import PREFIX, Run, by_key, checked, runner
 from support.drifts import drifted
@@ -45,6 +52,22 @@ async def test_a_state_file_that_is_not_there(run: Run, tmp_path: Path) -> None:
     assert await asyncio.to_thread(lambda: list(tmp_path.iterdir())) == []
 
 
+async def test_memory(run: Run) -> None:
+    """There is all that a process makes of it, and it is said that no other one sees that."""
+    code, statuses, document = await checked(run, ENDPOINT="embedded:")
+
+    assert (code, statuses["container"]) == (0, ["ok"] * 3)
+    assert "in memory" in document["checks"][0]["found"]
+
+
+async def test_wrong_settings_are_shown_to_people(run: Run) -> None:
+    """Without settings there is no table of them."""
+    code, output, _ = await run("doctor", PROVISIONING="maybe")
+
+    assert code == 2
+    assert output.startswith("failed   settings    ")
+
+
 async def test_a_state_file(run: Run) -> None:
     """Provisioned by command, it is all well; a second time there is nothing to do."""
     endpoint = "embedded:state.db"
@@ -53,34 +76,79 @@ async def test_a_state_file(run: Run) -> None:
     code, statuses, document = await checked(run, ENDPOINT=endpoint)
 
     assert created[0] == 0
-    assert created[1].splitlines()[:2] == ["created database workflow-state", "created container checkpoints"]
-    assert json.loads(again[1])["created"] == []
+    assert created[1].splitlines() == [
+        "created database workflow-state",
+        *(f"created container workflow-state/{wanted.kind}" for wanted in CONTAINERS),
+    ]
+    assert json.loads(again[1]) == {
+        "database": "workflow-state",
+        "containers": [
+            {"kind": wanted.kind, "name": wanted.kind, "state": "there", "problems": []} for wanted in CONTAINERS
+        ],
+    }
     assert (code, document["worst"]) == (0, "ok")
     assert list(statuses) == ["engine", "account", "rights", "container", "round trip", "versions"]
 
 
 async def test_repair(run: Run, tmp_path: Path) -> None:
-    """All drift is named; asked to, what can be repaired is, and what cannot is still said."""
-    await drifted(
-        tmp_path / "state.db",
-        defaultTtl=None,
-        indexingPolicy={"includedPaths": [{"path": "/*"}]},
-        partitionKey={"paths": ["/workflow_name"], "kind": "Hash", "version": 2},
-    )
+    """All drift is named; asked to, it is repaired; asked without a yes it is shown, with what would be done."""
+    await drifted(tmp_path / "state.db", defaultTtl=None, indexingPolicy={"includedPaths": [{"path": "/*"}]})
     before = await checked(run, ENDPOINT="embedded:state.db")
     unasked = await run("doctor", "--fix", ENDPOINT="embedded:state.db")
+    document = await run("doctor", "--fix", "--json", ENDPOINT="embedded:state.db")
     fixed = await checked(run, "--fix", "--yes", ENDPOINT="embedded:state.db")
     again = await run("doctor", "--fix", "--yes", ENDPOINT="embedded:state.db")
 
-    assert (before[0], before[1]["container"]) == (6, ["failed"] * 3)
+    assert (before[0], before[1]["container"]) == (6, ["failed", "failed", "ok", "ok"])
     assert unasked[0] == 2
-    assert "add --yes" in unasked[2]
-    assert (fixed[0], fixed[1]["container"]) == (6, ["failed"])
+    assert "its time to live is off" in unasked[1]
+    assert unasked[2] == (
+        "cosmos-workflow-state: would replace the default TTL and the indexing policy of container "
+        "workflow-state/checkpoints, and keep all items, the indexes that others have added and all else; add --yes to "
+        "do so where nobody can be asked\n"
+    )
+    assert (document[0], json.loads(document[1])["worst"]) == (2, "failed")
+    assert json.loads(document[2])["error"]["kind"] == "usage"
+    assert (fixed[0], fixed[1]["container"]) == (0, ["ok"] * 3)
     assert [change.partition(",")[0] for change in fixed[2]["changed"]] == [
-        "its time to live is off",
-        "its indexing policy includes /*",
+        "workflow-state/checkpoints: its time to live is off",
+        "workflow-state/checkpoints: its indexing policy includes /*",
     ]
     assert "changed: " not in again[1]
+
+
+@pytest.mark.parametrize("wanted", [HISTORY, SESSIONS], ids=lambda wanted: wanted.kind)
+async def test_every_container_is_examined(run: Run, tmp_path: Path, wanted: ContainerDefinition) -> None:
+    """Drift of one that is there fails, is repaired, and is created around; the one for checkpoints is missing here."""
+    await drifted(tmp_path / "state.db", wanted, defaultTtl=60)
+    settings = {"ENDPOINT": "embedded:state.db"}
+    code, _, document = await checked(run, **settings)
+    provisioned = await run("provision", "--yes", "--json", **settings)
+    fixed = await checked(run, "--fix", "--yes", **settings)
+    states = {one["kind"]: one["state"] for one in json.loads(provisioned[1])["containers"]}
+
+    assert code == 6
+    assert f"workflow-state/{wanted.kind}: its default TTL is 60 seconds" in json.dumps(document)
+    assert provisioned[0] == json.loads(provisioned[2])["error"]["code"] == 6
+    assert states == {one.kind: "drifted" if one is wanted else "created" for one in CONTAINERS}
+    assert (fixed[0], fixed[1]["container"]) == (0, ["ok"] * 3)
+
+
+async def test_what_is_not_ours_is_left_alone(run: Run, tmp_path: Path) -> None:
+    """A container with another partition key is offered no repair, and gets none beside another that is repaired."""
+    key = {"partitionKey": {"paths": ["/workflow_name"], "kind": "Hash", "version": 2}}
+    await drifted(tmp_path / "state.db", defaultTtl=None, **key)
+    settings = {"ENDPOINT": "embedded:state.db"}
+    before = await run("doctor", **settings)
+    fixed = await checked(run, "--fix", **settings)
+    await drifted(tmp_path / "state.db", HISTORY, defaultTtl=None)
+    both = await checked(run, "--fix", "--yes", **settings)
+
+    assert before[0] == 6
+    assert "--fix" not in before[1]
+    assert (fixed[0], fixed[2]["changed"]) == (6, [])
+    assert (both[0], both[1]["container"]) == (6, ["failed", "failed", "ok", "ok"])
+    assert [change.partition(":")[0] for change in both[2]["changed"]] == ["workflow-state/history"]
 
 
 async def test_repair_says_what_changed(run: Run, tmp_path: Path) -> None:
@@ -89,7 +157,7 @@ async def test_repair_says_what_changed(run: Run, tmp_path: Path) -> None:
     code, output, _ = await run("doctor", "--fix", "--yes", ENDPOINT="embedded:state.db")
 
     assert code == 0
-    assert "changed: its default TTL is 60 seconds" in output
+    assert "changed: workflow-state/checkpoints: its default TTL is 60 seconds" in output
     assert output.endswith("all is well\n")
 
 
@@ -98,7 +166,14 @@ async def test_provision_changes_nothing_that_exists(run: Run, tmp_path: Path) -
     await drifted(tmp_path / "state.db", defaultTtl=None)
     code, output, complaints = await run("provision", "--yes", ENDPOINT="embedded:state.db")
 
-    assert (code, output) == (6, "")
+    assert (code, output.splitlines()) == (
+        6,
+        [
+            "container workflow-state/checkpoints is not as it must be",
+            "created container workflow-state/history",
+            "created container workflow-state/sessions",
+        ],
+    )
     assert "`doctor --fix` repairs it:\n  its time to live is off" in complaints
 
 
@@ -109,7 +184,7 @@ async def test_an_account_by_key(run: Run, emulator: CosmosEmulator) -> None:
     created = await run("provision", "--yes", THROUGHPUT="manual:400", **by_key(emulator))
     code, statuses, document = await checked(run, **by_key(emulator))
 
-    assert (before[0], before[1]["container"]) == (6, ["failed"])
+    assert (before[0], before[1]["container"]) == (6, ["failed", "note", "note"])
     assert refused[0] == 2
     assert "throughput serverless; add --yes" in refused[2]
     assert created[0] == 0
@@ -167,7 +242,9 @@ async def test_a_token_may_not_create(run: Run, emulator: CosmosEmulator, monkey
     assert "no role lets a token create" in complaints
     assert "az cosmosdb sql role assignment create" in output
     assert json.loads(document[1])["format"] == "az"
-    assert right[:2] == (0, "container workflow-state/checkpoints is as it must be\n")
+    assert {one["state"] for one in json.loads(document[1])["containers"]} == {"missing"}
+    assert right[0] == 0
+    assert right[1].startswith("container workflow-state/checkpoints is as it must be\n")
     assert (seen[0], seen[1]["auth"]) == (0, ["ok"])
 
 
@@ -182,10 +259,11 @@ async def test_a_token_may_look_and_not_repair(
         _set(monkeypatch, identity.app_service_environment)
         settings = {"ENDPOINT": emulator.endpoint, "AUTH__MODE": "managed_identity"}
         seen = await checked(run, **settings)
-        code, _, complaints = await run("doctor", "--fix", "--yes", **settings)
+        code, output, complaints = await run("doctor", "--fix", "--yes", **settings)
 
-    assert (seen[1]["rights"], seen[1]["container"]) == (["ok"], ["failed"])
+    assert (seen[1]["rights"], seen[1]["container"]) == (["ok"], ["failed", "note", "note"])
     assert code == 4
+    assert "its default TTL is 60 seconds" in output
     assert "az cosmosdb sql container update" in complaints
 
 
@@ -240,11 +318,13 @@ def test_on_a_terminal(tmp_path: Path) -> None:
         "PYTHONPATH": ":".join(path for path in sys.path if path),
     }
     no = on_terminal("provision", columns=80, environment=environment, typed="n\n")
+    state_file_before_yes = (tmp_path / "s.db").exists()
     yes = on_terminal("provision", columns=80, environment=environment, typed="y\n")
     code, shown = on_terminal("doctor", columns=80, environment=environment)
 
     assert (no[0], yes[0], code) == (1, 0, 0)
     assert "nothing was created" in no[1]
+    assert not state_file_before_yes
     assert "all is well" in shown
     assert all(len(line) <= 80 for line in without_escapes(shown).splitlines() if str(tmp_path) not in line)
 

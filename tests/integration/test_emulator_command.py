@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import json
 import signal
+import socket
 import subprocess
 import sys
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import pytest
 from pydantic import SecretStr
 
 from cosmos_workflow_state import CosmosStateFactory, CosmosStateSettings, KeyAuth
-from cosmos_workflow_state._cli import main
+from cosmos_workflow_state._cli import _emulator, main
 from cosmos_workflow_state._cli._emulator import WELL_KNOWN_KEY
+from cosmos_workflow_state._cli._output import CommandError
 from support.servers import COMMAND, emulator_process, loaded_by
 from support.states import ALLOWED_TYPES, WORKFLOW, checkpoint
 
@@ -90,6 +92,17 @@ async def test_ready_is_one_line_of_json(key: str, shown: str | None, monkeypatc
     assert (key in json.dumps(ready)) is (shown is not None)
 
 
+def test_the_key_is_not_among_the_arguments(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Everybody on a machine can read the arguments of a process, and only its owner its environment."""
+    monkeypatch.setenv("COSMOS_EMULATOR_KEY", KEY)
+    with emulator_process() as emulator:
+        assert emulator.shown("key") == KEY
+    with started() as (_, ready):
+        assert ready["key"] is None
+    monkeypatch.setenv("COSMOS_EMULATOR_KEY", "no base64")
+    assert main(["emulator"]) == 2
+
+
 def test_warnings_are_json_for_programs() -> None:
     """Each on a line of its own, on standard error."""
     everywhere = ("--host", "0.0.0.0", "--allow-remote")  # noqa: S104 - allowed
@@ -118,7 +131,10 @@ def test_other_machines_are_a_loud_matter(arguments: tuple[str, ...], *, plain: 
     [
         (["--host", "0.0.0.0"], "--allow-remote"),  # noqa: S104 - refused
         (["--data", "FOREIGN"], "state"),
-        (["--port", "1", "--host", "127.0.0.1", "--data", "/nowhere/state.db"], "/nowhere"),
+        (
+            ["--data", "/nowhere/state.db"],
+            "'/nowhere/state.db' cannot be opened (no such file or directory); --data takes",
+        ),
     ],
     ids=["remote", "file", "directory"],
 )
@@ -133,6 +149,51 @@ def test_what_cannot_run_is_one_line(arguments: list[str], message: str, tmp_pat
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr.count("\n") == 1
     assert message in done.stderr
+
+
+@pytest.mark.parametrize("host", ["192.0.2.1", "no.such.invalid"])
+def test_an_address_of_another_machine_is_named(host: str) -> None:
+    """Below the warning, with what to do about it."""
+    command = [sys.executable, "-c", COMMAND, "emulator", "--host", host, "--allow-remote"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    said = f"{host}:8081 is no address of this machine; --host takes one, 127.0.0.1 is the one that only it can reach"
+    assert (done.returncode, done.stderr.splitlines()[-1]) == (1, f"cosmos-workflow-state: {said}")
+
+
+def test_a_port_that_is_taken_is_named() -> None:
+    """With what to do about it."""
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        done = subprocess.run(
+            [sys.executable, "-c", COMMAND, "emulator", "--port", str(port)],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+    said = f"port {port} of 127.0.0.1 is in use; --port takes another one, 0 a free one"
+    assert (done.returncode, done.stdout, done.stderr) == (1, "", f"cosmos-workflow-state: {said}\n")
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (PermissionError(13, "Permission denied"), "cannot run at 127.0.0.1:80: permission denied"),
+        (TimeoutError(), "cannot run at 127.0.0.1:80: TimeoutError"),
+    ],
+    ids=["refused", "no number"],
+)
+def test_what_the_system_refuses_is_told(error: OSError, said: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever else it is: where, and what the system says."""
+
+    def refuse(**_options: object) -> NoReturn:
+        raise error
+
+    monkeypatch.setattr(_emulator.emulator, "CosmosEmulator", refuse)
+    options = _emulator.Options(
+        data=None, host="127.0.0.1", port=80, tls=False, key=None, partitions=None, allow_remote=False, admin=False
+    )
+    with pytest.raises(CommandError, match=said):
+        _emulator.run_emulator(options, as_json=False)
 
 
 @pytest.mark.parametrize(

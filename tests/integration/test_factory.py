@@ -39,7 +39,7 @@ async def test_for_tenant_is_frozen_and_does_no_io(settings: CosmosStateSettings
     assert isinstance(state, TenantState)
     assert state.tenant_id == state.checkpoints.tenant_id == "contoso"
     with pytest.raises(dataclasses.FrozenInstanceError):
-        state.tenant_id = "fabrikam"  # type: ignore[misc]
+        state.checkpoints = state.checkpoints.scoped("other")  # type: ignore[misc]
     # No ResourceWarning (an error here) follows, since nothing was opened.
 
 

@@ -5,12 +5,14 @@ from __future__ import annotations
 import asyncio
 import base64
 import gc
+import traceback
 from collections.abc import AsyncIterator, MutableMapping
 from typing import Any
 
 import pytest
 
 from cosmos_workflow_state import CosmosStateFactory, CosmosStateSettings, errors
+from cosmos_workflow_state._definitions import CHECKPOINTS
 from cosmos_workflow_state.emulator import CosmosEmulator, Fault
 from support.states import ALLOWED_TYPES, WORKFLOW, checkpoint
 
@@ -125,6 +127,21 @@ async def test_without_another_key(
     assert rotations(events) == []
 
 
+@pytest.mark.parametrize("wrong", [WRONG, "no-base64!"], ids=["of another account", "no base64"])
+async def test_keys_are_in_no_variable_of_a_frame(emulator: CosmosEmulator, wrong: str) -> None:
+    """Error trackers record the variables of each frame that an error has come through: no key of ours is in one."""
+    second = base64.b64encode(b"a second key of another account").decode()
+    async with CosmosStateFactory(settings_of(emulator, key=wrong, secondary_key=second)) as factory:
+        with pytest.raises(errors.CosmosStateError) as caught:
+            await factory.for_tenant("contoso").checkpoints.load("cp-1")
+    printed = traceback.TracebackException.from_exception(caught.value, capture_locals=True)
+    frames = [frame for frame in printed.stack if "cosmos_workflow_state" in frame.filename]
+    assert frames
+    values = "\n".join(value for frame in frames for value in (frame.locals or {}).values())
+    assert wrong not in values
+    assert second not in values
+
+
 async def test_the_other_key_is_still_there_after_an_outage(
     emulator: CosmosEmulator, events: list[MutableMapping[str, Any]]
 ) -> None:
@@ -145,7 +162,7 @@ async def test_the_other_key_is_still_there_after_an_outage(
 async def test_closing_while_the_key_changes(emulator: CosmosEmulator) -> None:
     """Whoever is refused after the factory was closed is told that it is closed."""
     factory = CosmosStateFactory(settings_of(emulator, key=emulator.key, secondary_key=OTHER))
-    container = await factory._connection.container()
+    container = await factory._connection.container(CHECKPOINTS)
     await factory.close()
     with pytest.raises(errors.FactoryClosedError):
-        await factory._connection.replaces(container)
+        await factory._connection.replaces(CHECKPOINTS, container)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import time
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
@@ -57,6 +58,9 @@ async def test_provision_by_an_identity(
         code, output, complaints = await run("provision", "--yes", **settings)
     assert code == 4
     assert "no role lets a token create databases and containers" in complaints
+    # Without any role it is refused before: what the refusal says of who asks, and what to do, is passed on.
+    assert ("missing data actions: " in complaints.lower()) is (role is None)
+    assert (re.search(r"--principal-id [0-9a-f]{8}-[0-9a-f-]{27}\b", complaints) is not None) is (role is None)
     assert all(command in output for command in COMMANDS)
     assert '"options": {"throughput": 400}' in output
     async with CosmosClient(emulator.endpoint, emulator.key) as client:

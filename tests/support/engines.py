@@ -12,6 +12,7 @@ from azure.cosmos.aio import CosmosClient
 
 from cosmos_workflow_state import CosmosStateFactory, CosmosStateSettings
 from cosmos_workflow_state._clients import CLIENT_OPTIONS
+from cosmos_workflow_state._definitions import CHECKPOINTS, ContainerDefinition
 from cosmos_workflow_state._embedded import EmbeddedAccount, EmbeddedResponse, EmbeddedTransport
 from cosmos_workflow_state.emulator._clock import MovableClock
 from cosmos_workflow_state.emulator._engine._engine import Engine
@@ -69,12 +70,14 @@ class MovedAccount:
         ):
             yield factory
 
-    async def items(self, query: str = "SELECT * FROM c") -> list[dict[str, Any]]:
-        """Return every item that has not expired, or what a query says of them."""
+    async def items(
+        self, query: str = "SELECT * FROM c", *, definition: ContainerDefinition = CHECKPOINTS
+    ) -> list[dict[str, Any]]:
+        """Return every item of a container that has not expired, or what a query says of them."""
         defaults = CosmosStateSettings(**_DEFAULTS)
         async with self._client(lambda _: None) as client:
             database = client.get_database_client(defaults.database)
-            container = database.get_container_client(defaults.checkpoint_container)
+            container = database.get_container_client(defaults.name_of(definition))
             return [dict(item) async for item in container.query_items(query)]
 
     async def close(self) -> None:

@@ -39,3 +39,10 @@ async def stored_items(settings: CosmosStateSettings) -> AsyncIterator[StoredIte
     async with client_of(settings) as client:
         database = client.get_database_client(settings.database)
         yield StoredItems(database.get_container_client(settings.checkpoint_container))
+
+
+async def items_of(settings: CosmosStateSettings, container: str) -> list[dict[str, Any]]:
+    """Return every item of a container of a state file, or of the account that the tests run against."""
+    async with client_of(settings) as client:
+        found = client.get_database_client(settings.database).get_container_client(container)
+        return [dict(item) async for item in found.query_items("SELECT * FROM c")]

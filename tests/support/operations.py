@@ -45,7 +45,7 @@ Place = tuple[str, str]
 
 def small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let an item hold no more than `PART` bytes itself."""
-    monkeypatch.setattr("cosmos_workflow_state._documents.PART_BYTES", PART)
+    monkeypatch.setattr("cosmos_workflow_state._items.PART_BYTES", PART)
 
 
 def state(*blocks: int, **more: Any) -> dict[str, Any]:

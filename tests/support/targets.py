@@ -18,7 +18,7 @@ from azure.cosmos import PartitionKey
 from azure.cosmos.aio import CosmosClient
 
 from cosmos_workflow_state import CosmosStateFactory, CosmosStateSettings, KeyAuth
-from cosmos_workflow_state._definitions import DATA_ACTIONS
+from cosmos_workflow_state._definitions import CONTAINERS, DATA_ACTIONS
 from cosmos_workflow_state._embedded import open_embedded
 from cosmos_workflow_state._provisioning import open_container
 from cosmos_workflow_state.emulator import CosmosEmulator
@@ -49,7 +49,8 @@ class Target:
     database: str = field(default_factory=lambda: f"cosmos-workflow-state-{uuid.uuid4().hex[:12]}")
 
     def settings(self) -> CosmosStateSettings:
-        """Make settings for a container of a test's own, which is there already if tokens may not create it."""
+        """Make settings for containers of a test's own, which are there already if tokens may not create them."""
+        own = uuid.uuid4().hex[:12]
         by_token = self.endpoint in _credentials
         settings = CosmosStateSettings(
             _env_file=None,
@@ -57,11 +58,13 @@ class Target:
             auth=None if by_token else {"mode": "key", "key": self.key},
             provisioning="verify" if by_token else "create",
             database=self.database,
-            checkpoint_container=f"checkpoints-{uuid.uuid4().hex[:12]}",
+            checkpoint_container=f"checkpoints-{own}",
+            history_container=f"history-{own}",
+            session_container=f"sessions-{own}",
             allowed_checkpoint_types=ALLOWED_TYPES,
         )
         if by_token:
-            _run(self._create_checkpoints(settings.checkpoint_container))
+            _run(self._create_containers(settings))
         return settings
 
     async def create_container(self, key_path: str) -> str:
@@ -80,9 +83,11 @@ class Target:
         """Delete the database, if a test created it."""
         _run(self._remove())
 
-    async def _create_checkpoints(self, container: str) -> None:
+    async def _create_containers(self, settings: CosmosStateSettings) -> None:
         async with CosmosClient(self.endpoint, self.key) as client:
-            await open_container(client, database=self.database, container=container, mode="create")
+            for wanted in CONTAINERS:
+                name: str = getattr(settings, wanted.setting)
+                await open_container(client, database=self.database, container=name, mode="create", wanted=wanted)
 
     async def _clear(self) -> None:
         async with CosmosClient(self.endpoint, self.key) as client:

@@ -7,7 +7,15 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import assert_type
 
-from agent_framework import CheckpointStorage, WorkflowBuilder, WorkflowCheckpoint
+from agent_framework import (
+    AgentSession,
+    CheckpointStorage,
+    HistoryProvider,
+    Message,
+    SessionStore,
+    WorkflowBuilder,
+    WorkflowCheckpoint,
+)
 from azure.core.credentials_async import AsyncTokenCredential
 from azure.cosmos.aio import CosmosClient
 from pydantic import SecretStr
@@ -18,6 +26,8 @@ from cosmos_workflow_state import (
     KeyAuth,
     ManagedIdentityAuth,
     TenantCheckpointStorage,
+    TenantHistoryProvider,
+    TenantSessionStore,
     TenantState,
 )
 from cosmos_workflow_state.errors import (
@@ -43,9 +53,11 @@ from cosmos_workflow_state.settings import SettingOrigin, read_origins
 from cosmos_workflow_state.typing import (
     CheckpointOutline,
     CheckpointSummary,
+    HistoryOptions,
     SaveFailedHook,
     SaveFailure,
     SaveFailures,
+    StoredSession,
 )
 
 
@@ -182,6 +194,32 @@ def reading_an_error(error: CosmosStateError) -> object:
             return str(error)
         case _:
             return None
+
+
+async def keeping_chat_history(state: TenantState) -> None:
+    """A provider is one of the framework's; options by keyword, or gathered before."""
+    options: HistoryOptions = {"load_messages": False, "store_context_from": {"facts"}}
+    audit: HistoryProvider = state.history("audit", **options)
+    history = assert_type(state.history(max_messages=20, ttl=None), TenantHistoryProvider)
+    messages = assert_type(await audit.get_messages("conversation-1"), list[Message])
+    await history.save_messages("conversation-1", messages, state={})
+    assert_type(await history.count("conversation-1"), int)
+    assert_type(await history.list_sessions(), list[str])
+    await history.clear("conversation-1")
+    assert_type(await history.delete_session("conversation-1"), bool)
+
+
+async def keeping_sessions(state: TenantState) -> None:
+    """The store is one of the framework's; versions are optional."""
+    sessions = assert_type(state.sessions, TenantSessionStore)
+    store: SessionStore = sessions
+    session = assert_type(await store.get("conversation-1"), AgentSession | None) or AgentSession()
+    await store.set("conversation-1", session)
+    stored = assert_type(await sessions.get_stored("conversation-1"), StoredSession | None)
+    if stored is not None:
+        await sessions.set("conversation-1", stored.session, if_match=stored.etag)
+        assert_type(await sessions.set_stored("conversation-1", stored.session, if_match=""), str)
+    await sessions.delete("conversation-1")
 
 
 def reading_a_checkpoint_error(error: CheckpointError) -> object:

@@ -13,7 +13,7 @@ from cosmos_workflow_state._cli import _checks as checks
 from cosmos_workflow_state._cli._checks import Check, Package
 from cosmos_workflow_state._cli._output import ExitCode
 from cosmos_workflow_state._cli._views._checks import change_lines, check_json, check_lines
-from cosmos_workflow_state._definitions import CHECKPOINTS
+from cosmos_workflow_state._definitions import CHECKPOINTS, CONTAINERS, HISTORY, SESSIONS, ContainerDefinition
 from cosmos_workflow_state._examining import AccountFacts, RoundTrip
 from cosmos_workflow_state.errors import (
     AccessDeniedError,
@@ -127,15 +127,16 @@ def test_rights_that_are_not_tried(*, container: bool) -> None:
         ({"defaultTtl": None}, [("failed", "; `doctor --fix` does that")]),
         (
             {"partitionKey": {"paths": ["/workflow_name"], "kind": "Hash"}, "defaultTtl": 60},
-            [("failed", "so use another container"), ("failed", "; `doctor --fix` does that")],
+            [("failed", "so use another container"), ("failed", "set the default TTL to -1")],
         ),
     ],
     ids=str,
 )
 def test_each_difference_is_a_check(changes: dict[str, Any], found: list[tuple[str, str]]) -> None:
-    """All of the drift is said at once, each with its remedy, and which of it can be repaired."""
-    said = checks.container(RIGHT | changes, SETTINGS)
+    """All of the drift is said at once, each with its remedy; a repair is offered where it makes all of it right."""
+    said = checks.container(CHECKPOINTS, RIGHT | changes, SETTINGS)
 
+    assert all(check.found.startswith("workflow-state/checkpoints") for check in said)
     assert [check.status for check in said] == [status for status, _ in found]
     assert all(check.remedy.endswith(end) for check, (_, end) in zip(said, found, strict=True))
 
@@ -144,8 +145,21 @@ def test_a_container_that_is_not_there() -> None:
     """Whether that is wrong depends on who is to create it."""
     creates = CosmosStateSettings(_env_file=None, endpoint="embedded:")
 
-    assert checks.container(None, SETTINGS)[0].code is ExitCode.NOT_PROVISIONED
-    assert checks.container(None, creates)[0].status == "ok"
+    assert checks.container(CHECKPOINTS, None, SETTINGS)[0].code is ExitCode.NOT_PROVISIONED
+    assert [checks.container(wanted, None, creates)[0].status for wanted in CONTAINERS] == ["ok"] * 3
+
+
+@pytest.mark.parametrize("wanted", [HISTORY, SESSIONS], ids=lambda wanted: wanted.kind)
+def test_a_container_that_not_everybody_needs(wanted: ContainerDefinition) -> None:
+    """Histories and sessions are for who uses them: that one is not there is no failure, that it has drifted is."""
+    [note] = checks.container(wanted, None, SETTINGS)
+    [drifted] = checks.container(wanted, wanted.properties(wanted.kind) | {"defaultTtl": 60}, SETTINGS)
+
+    assert (note.status, checks.worst([note]), checks.code_of([note])) == ("note", "ok", ExitCode.DONE)
+    assert note.found == f"workflow-state/{wanted.kind} is not there; only {wanted.kind} would need it"
+    assert "provision" in note.remedy
+    assert (drifted.status, drifted.code) == ("failed", ExitCode.NOT_PROVISIONED)
+    assert [line.plain for line in check_lines([note], None)][-1] == "all is well"
 
 
 def test_the_key_to_change() -> None:

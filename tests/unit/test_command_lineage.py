@@ -175,3 +175,12 @@ def test_the_json_of_a_tree_is_flat() -> None:
         "waiting": ["b"],
     }
     assert [one["children"] for one in found["checkpoints"]] == [["b", "c"], [], []]
+
+
+def test_a_circle_of_parents_is_related_to_what_hangs_on_it() -> None:
+    """All of a circle are ancestors of what comes after one of them, and no parent that is there is said to be gone."""
+    forest = forest_of([header("a", "b"), header("b", "a"), header("child", "a"), header("other", "gone")])
+    related = related_to(forest, "child")
+
+    assert [one.checkpoint_id for one in related] == ["a", "b", "child"]
+    assert "parent is gone" not in "".join(drawing(forest_of(related)))

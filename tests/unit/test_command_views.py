@@ -15,14 +15,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import SecretStr
+from rich.text import Text
 
 from cosmos_workflow_state import CosmosStateSettings, KeyAuth
-from cosmos_workflow_state._cli._output import printable
+from cosmos_workflow_state._cli._output import printable, say
+from cosmos_workflow_state._cli._screen import show
 from cosmos_workflow_state._cli._views._headers import header_fields, header_json, headers_table
 from cosmos_workflow_state._cli._views._layout import Column, layout, moment, shorten, shown_ids, wrapped_list
 from cosmos_workflow_state._cli._views._settings import rows_of, settings_json, settings_table
 from cosmos_workflow_state._cli._views._state import checkpoint_lines
-from cosmos_workflow_state._cli._views._values import brief, plain, to_json
+from cosmos_workflow_state._cli._views._values import brief, is_deeper, plain, to_json
 from cosmos_workflow_state.settings import SettingOrigin
 from cosmos_workflow_state.typing import PickledValue
 from support.headers import header
@@ -112,9 +114,10 @@ def test_nothing_shown_can_steer_a_terminal(text: str) -> None:
     [
         ("2026-11-29T10:00:00.123456+02:00", "2026-11-29 08:00:00"),
         ("yesterday", "yesterday"),
+        ("\x1b[31mEVIL\x1b]0;title", r"\x1b[31mEVIL\x1b]0;title"),
         ("0001-01-01T00:00:00+14:00", "0001-01-01T00:00:00+14:00"),
     ],
-    ids=["offset", "no time", "before the first year"],
+    ids=["offset", "no time", "escapes", "before the first year"],
 )
 def test_times_are_utc(timestamp: str, shown: str) -> None:
     """What cannot be read as a time is shown as it is."""
@@ -203,25 +206,102 @@ def test_json_has_no_numbers_that_json_does_not_have() -> None:
 def test_restored_values_become_plain() -> None:
     """Objects are their attributes and their type; what has none is only its type."""
     here = __name__
-    circle: list[Any] = []
-    circle.append(circle)
 
-    assert plain({1: (b"abc", {2.5}), Colour.RED: Basket(), (1,): Bare()}) == {
-        "1": ["<3 bytes>", [2.5]],
-        "Colour.RED": {
+    assert plain({1: (b"abc", {2.5}), Colour.RED: Basket(), (1,): Bare()}).value == {
+        "<int 1>": ["<3 bytes>", [2.5]],
+        f"<{here}:Colour Colour.RED>": {
             "__type__": f"{here}:Basket",
             "lines": [
                 {"__type__": f"{here}:Line", "article": "paper", "price": "<decimal:Decimal 1.50>"},
             ],
         },
-        "<builtins:tuple>": f"<{here}:Bare>",
+        "<tuple int 1>": f"<{here}:Bare>",
     }
-    assert plain([Colour.RED, str, 1j]) == [
+    assert plain([Colour.RED, str, 1j]).value == [
         f"<{here}:Colour Colour.RED>",
         "<class builtins:str>",
         "<builtins:complex 1j>",
     ]
-    assert "<builtins:list>" in json.dumps(plain(circle))
+
+
+def test_keys_that_look_alike_are_told_apart() -> None:
+    """Every entry is there, by a key that says its type where it is no text; what is still the same is numbered."""
+    keys: list[Any] = [
+        1,
+        "1",
+        None,
+        "None",
+        False,
+        b"a",
+        "<int 1>",
+        ("a", 1),
+        ("a", "1"),
+        Bare(),
+        Bare(),
+        (((((1,),),),),),
+    ]
+    shown = list(plain(dict.fromkeys(keys, 0) | {2.0: 0}).value)
+
+    assert shown == [
+        *("<int 1>", "1", "<None>", "None", "<False>", "<b'a'>", "<int 1> (2)"),
+        *("<tuple 'a', int 1>", "<tuple 'a', '1'>"),
+        *(f"<{__name__}:Bare>", f"<{__name__}:Bare> (2)", "<tuple tuple tuple <builtins:tuple>>", "<float 2.0>"),
+    ]
+    assert list(plain({1: "int", "<int 1>": "text"}).value.items()) == [("<int 1>", "int"), ("<int 1> (2)", "text")]
+
+
+class Member:
+    """A value that knows the one it belongs to, and its own."""
+
+    def __init__(self, parent: Member | None = None) -> None:
+        self.parent = parent
+        self.members: list[Member] = []
+
+
+def test_a_value_in_itself_is_shown_once() -> None:
+    """What refers back to where it stands says how far up; what stands beside it does not count."""
+    here = f"{__name__}:Member"
+    root = Member()
+    root.members = [Member(root) for _ in range(40)]  # looked into again at every reference, 2 ** 100 at this depth
+    found = plain(root)
+    circle: list[Any] = []
+    circle.append(circle)
+
+    assert found.whole
+    assert found.value["members"] == [{"__type__": here, "parent": f"<{here}, 3 levels up>", "members": []}] * 40
+    assert plain(circle).value == ["<builtins:list, 1 level up>"]
+
+
+def test_a_value_in_many_places_is_bounded() -> None:
+    """A few bytes can have more values than there is time for: beyond a budget they are left out, and that is said."""
+    shared: list[Any] = []
+    for _ in range(60):
+        shared = [shared, shared]
+    found = plain({"a": shared, "b": 1}, budget=1_000)
+    twice = plain([[1], [1]])
+
+    assert not found.whole
+    assert len(json.dumps(found.value)) < 50_000
+    assert (twice.value, twice.whole) == ([[1], [1]], True)
+
+
+@pytest.mark.parametrize(("levels", "deeper"), [(4, False), (3, True)])
+def test_how_deep_a_state_is(levels: int, *, deeper: bool) -> None:
+    """Dicts and lists count, one in the other; it takes no stack to find out."""
+    endless: list[Any] = []
+    for _ in range(100_000):
+        endless = [endless]
+
+    assert is_deeper({"a": [{"b": [1]}]}, levels) is deeper
+    assert is_deeper(endless, 256)
+
+
+def test_lines_are_printable_whoever_made_them(capsys: pytest.CaptureFixture[str]) -> None:
+    """The last thing before a line is written takes the power from it, whether or not a view has done so before."""
+    show([Text("plain "), Text("a\x1b[31m", "red").append("\x9b\n", "bold")])
+    say("two\nlines\x1b]0;title")
+
+    assert capsys.readouterr().out == "plain \na\\x1b[31m\\x9b\\n\ntwo\nlines\\x1b]0;title\n"
 
 
 def test_settings_are_shown_with_origins_and_without_secrets() -> None:
@@ -245,7 +325,7 @@ def test_settings_are_shown_with_origins_and_without_secrets() -> None:
     assert shown["database"] == ["db", "other settings"]
     assert shown["allowed_checkpoint_types"] == ["not set", "default"]
     assert "a2V5" not in json.dumps(settings_json(rows))
-    assert settings_json(rows)["settings"][3] == {
+    assert settings_json(rows)["settings"][5] == {
         "name": "auth.mode",
         "variable": "COSMOS_WORKFLOW_STATE_AUTH__MODE",
         "value": "key",

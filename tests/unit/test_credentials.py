@@ -13,7 +13,7 @@ from azure.identity.aio import (
 )
 from pydantic import SecretStr
 
-from cosmos_workflow_state._credentials import account_keys, make_credential, refuse_plain_http
+from cosmos_workflow_state._credentials import account_keys, make_credential, refuse_plain_http, where_keys_are
 from cosmos_workflow_state.errors import SettingsError
 from cosmos_workflow_state.settings import CosmosStateSettings, KeyAuth
 from support.servers import loaded_by
@@ -38,20 +38,45 @@ def settings_with(auth: Any, endpoint: str = "https://contoso.documents.azure.co
     ],
     ids=["key", "two keys", "the same twice", "connection string", "default", "identity"],
 )
-def test_keys_come_out_of_their_mask(auth: Any, keys: tuple[str, ...]) -> None:
-    """The keys to try, in order, each once; none for an identity."""
-    assert account_keys(settings_with(auth)) == keys
+def test_the_keys_to_try(auth: Any, keys: tuple[str, ...]) -> None:
+    """The keys to try, in order, each once and masked; none for an identity."""
+    found = account_keys(settings_with(auth))
+    assert tuple(key.get_secret_value() for key in found) == keys
+    assert not any(key in str(found) for key in keys)
+
+
+@pytest.mark.parametrize(
+    ("auth", "where"),
+    [
+        ({"key": "c2VjcmV0"}, "COSMOS_WORKFLOW_STATE_KEY (AZURE_COSMOS_KEY)"),
+        (
+            {"key": "c2VjcmV0", "secondary_key": "b3RoZXI="},
+            "COSMOS_WORKFLOW_STATE_KEY (AZURE_COSMOS_KEY) or COSMOS_WORKFLOW_STATE_AUTH__SECONDARY_KEY",
+        ),
+        (
+            {"mode": "connection_string", "connection_string": CONNECTION_STRING},
+            "the key in COSMOS_WORKFLOW_STATE_AUTH__CONNECTION_STRING",
+        ),
+    ],
+    ids=["key", "two keys", "connection string"],
+)
+def test_where_keys_are(auth: Any, where: str) -> None:
+    """Who is told that a key is not accepted is told which variables it may be in."""
+    assert where_keys_are(settings_with(auth)) == where
 
 
 @pytest.mark.parametrize("key", ["not-base64!", "YWJ"], ids=["alphabet", "padding"])
 @pytest.mark.parametrize(
     ("field", "variable", "takes"),
-    [("key", "KEY", "the account key"), ("secondary_key", "AUTH__SECONDARY_KEY", "the account's other key")],
+    [
+        ("key", r"KEY \(AZURE_COSMOS_KEY\)", "the account key"),
+        ("secondary_key", "AUTH__SECONDARY_KEY", "the account's other key"),
+    ],
 )
 def test_a_key_that_is_not_base64_is_an_error_by_name(field: str, variable: str, takes: str, key: str) -> None:
     """A key that cannot sign is refused before the first request, and is not shown."""
     settings = settings_with({"key": "c2VjcmV0", field: key})
-    with pytest.raises(SettingsError, match=f"COSMOS_WORKFLOW_STATE_{variable} is wrong: it takes {takes}") as caught:
+    with pytest.raises(SettingsError, match=rf"COSMOS_WORKFLOW_STATE_{variable} is wrong: it takes {takes}") as caught:
         account_keys(settings)
     assert key not in str(caught.value)
     assert caught.value.__context__ is None

@@ -3,35 +3,26 @@
 from __future__ import annotations
 
 import fnmatch
-import os
 import re
 import shlex
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from cosmos_workflow_state._codec import MAX_WHOLE_BYTES
-from cosmos_workflow_state._definitions import CHECKPOINTS, DATA_ACTIONS
+from cosmos_workflow_state._definitions import CONTAINERS, DATA_ACTIONS
 from cosmos_workflow_state._documents import (
     CHECKPOINT_TYPE,
     KEYFRAME_GUARD_TYPE,
     KEYFRAME_TYPE,
     MAX_HEADER_BYTES,
-    PART_BYTES,
-    PART_TYPE,
     REUSE_SECONDS,
-    SCHEMA,
-    UPLOAD_GUARD_TYPE,
-    UPLOAD_SECONDS,
 )
+from cosmos_workflow_state._items import PART_BYTES, PART_TYPE, SCHEMA, UPLOAD_GUARD_TYPE, UPLOAD_SECONDS
 from cosmos_workflow_state._maf import FORMAT, MAX_DEPTH
 from cosmos_workflow_state.settings import MAX_PAYLOAD_BYTES
+from support.pages import NOT_SAVED, PAGES, README, ROOT, blocks, name_of, programs, run, start
 
-ROOT = Path(__file__).parents[2]
-PAGES = [ROOT / "README.md", ROOT / "samples" / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
-README = ROOT / "README.md"
 TUTORIAL = ROOT / "docs" / "tutorial" / "first-pause.md"
 CONFIGURE = ROOT / "docs" / "how-to" / "configure.md"
 PROVISION = ROOT / "docs" / "how-to" / "provision.md"
@@ -39,51 +30,9 @@ DATA_MODEL = ROOT / "docs" / "reference" / "data-model.md"
 CHOICES = ROOT / "docs" / "explanation" / "choices.md"
 SAMPLES = ROOT / "samples" / "README.md"
 SAMPLE = ROOT / "samples" / "checkpoint_storage" / "pause_and_resume.py"
-NOT_SAVED = "waits, but is not saved"
 
 
-def blocks(page: Path, language: str) -> list[str]:
-    """Return the fenced blocks of one language."""
-    return re.findall(rf"^```{language}\n(.*?)^```$", page.read_text("utf-8"), re.MULTILINE | re.DOTALL)
-
-
-def name_of(page: Path) -> str:
-    """Return a page's path as a test id."""
-    return page.relative_to(ROOT).as_posix()
-
-
-CODE = [
-    pytest.param(block, id=f"{name_of(page)}-{number}")
-    for page in PAGES
-    if page != README  # its program needs the environment that the page sets, and has a test of its own
-    for number, block in enumerate(blocks(page, "python"), start=1)
-    if NOT_SAVED not in block  # the framework warns on standard error; this program has a test of its own too
-]
-
-
-def run(code: str, directory: Path, **settings: str) -> str:
-    """Return what a code block prints; it must not complain."""
-    done = start(code, directory, **settings)
-    assert (done.returncode, done.stderr) == (0, "")
-    return done.stdout
-
-
-def start(code: str, directory: Path, **settings: str) -> subprocess.CompletedProcess[str]:
-    """Return a code block run as a script, without other settings around."""
-    script = directory / "block.py"
-    script.write_text(code, "utf-8")
-    environment = {name: value for name, value in os.environ.items() if "COSMOS" not in name} | settings
-    return subprocess.run(
-        [sys.executable, "-W", "error", str(script)],
-        cwd=directory,
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-
-
-@pytest.mark.parametrize("code", CODE)
+@pytest.mark.parametrize("code", programs(of_hosts=False))
 def test_code_blocks_run(code: str, tmp_path: Path) -> None:
     """Every Python block is a whole program that runs as it stands."""
     assert run(code, tmp_path)
@@ -182,8 +131,8 @@ def test_the_data_model_is_the_code() -> None:
     """The page on the data model has the paths, names and limits that the code has."""
     page = DATA_MODEL.read_text("utf-8")
 
-    assert ", ".join(f"`{path}`" for path in CHECKPOINTS.partition_key_paths) in page
-    assert ", ".join(f"`{path}`" for path in CHECKPOINTS.indexed) in page
+    for paths in ([one.partition_key_paths for one in CONTAINERS], [tuple(one.indexed) for one in CONTAINERS]):
+        assert f"| {' | '.join(', '.join(f'`{path}`' for path in those) for those in paths)} |" in page
     assert f"`schema` (`{SCHEMA}`)" in page
     for kind in (CHECKPOINT_TYPE, KEYFRAME_TYPE, KEYFRAME_GUARD_TYPE, PART_TYPE, UPLOAD_GUARD_TYPE):
         assert f"\n| `{kind}` | `" in page

@@ -15,26 +15,28 @@ import pytest
 
 from cosmos_workflow_state._codec import decode_payload, encode_whole
 from cosmos_workflow_state._documents import (
-    NEVER,
-    PART_BYTES,
     REUSE_SECONDS,
-    UPLOAD_SECONDS,
     belongs_to,
     checkpoint_item,
-    item_bytes,
     keyframe_guard_item,
     keyframe_item,
     keyframe_ttl,
-    names_upload,
-    part_items,
-    parts_of,
     read_auxiliary,
     read_checkpoint,
     read_keyframe,
+)
+from cosmos_workflow_state._identity import Scope, TenantId
+from cosmos_workflow_state._items import (
+    NEVER,
+    PART_BYTES,
+    UPLOAD_SECONDS,
+    item_bytes,
+    names_upload,
+    part_items,
+    parts_of,
     read_part,
     upload_guard_item,
 )
-from cosmos_workflow_state._identity import Scope, TenantId
 from cosmos_workflow_state._maf import FORMAT, RestorePolicy, deserialize
 from cosmos_workflow_state._ordering import time_of
 from cosmos_workflow_state._records import (

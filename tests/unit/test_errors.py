@@ -19,6 +19,7 @@ WHICH: dict[str, Any] = {
     "workflow_name": "invoice-approval",
     "checkpoint_id": "cp-1",
 }
+SESSION: dict[str, Any] = {"tenant_id": "contoso", "session_id": "session-42"}
 SERVICE: dict[str, Any] = {
     "status_code": 429,
     "sub_status": 3200,
@@ -40,6 +41,12 @@ BASES = {
     "CheckpointNotRestorableError": (errors.CheckpointError,),
     "CheckpointTooLargeError": (errors.CheckpointError,),
     "CheckpointConflictError": (errors.CheckpointError,),
+    "StateError": (errors.CosmosStateError,),
+    "StateCorruptError": (errors.StateError,),
+    "StateTooLargeError": (errors.StateError,),
+    "StateNotRestorableError": (errors.StateError, TypeError, ValueError),
+    "StateChangedError": (errors.StateError,),
+    "StateConflictError": (errors.StateError,),
     "ServiceError": (errors.CosmosStateError,),
     "AccessDeniedError": (errors.ServiceError,),
     "ThrottledError": (errors.ServiceError,),
@@ -58,6 +65,11 @@ EXAMPLES = [
     errors.CheckpointNotRestorableError("refused", types=("a:B", "c:D"), **WHICH),
     errors.CheckpointTooLargeError("too large", size=3, limit=2, **WHICH),
     errors.CheckpointConflictError("raced", **WHICH),
+    errors.StateCorruptError("damaged", **SESSION),
+    errors.StateTooLargeError("too large", size=3, limit=2, **SESSION),
+    errors.StateNotRestorableError("refused", **SESSION),
+    errors.StateChangedError("changed", **SESSION),
+    errors.StateConflictError("raced", **SESSION),
     errors.ServiceError("refused", **SERVICE),
     errors.AccessDeniedError("denied", remedy="do this", missing_actions=("a", "b"), **SERVICE),
     errors.ThrottledError("throttled", **SERVICE),
@@ -90,6 +102,7 @@ def test_only_what_may_pass_by_itself_is_retryable() -> None:
         "CheckpointConflictError",
         "OperationTimeoutError",
         "ServiceUnavailableError",
+        "StateConflictError",
         "ThrottledError",
     }
 
@@ -147,3 +160,13 @@ def test_framework_does_not_log_our_errors(caplog: pytest.LogCaptureFixture) -> 
     with caplog.at_level(logging.DEBUG):
         errors.CheckpointCorruptError("damaged", **WHICH)
     assert not caplog.records
+
+
+@pytest.mark.parametrize(
+    "error",
+    [one for one in EXAMPLES if isinstance(one, errors.StateError)],
+    ids=lambda error: type(error).__name__,
+)
+def test_session_errors_say_which(error: errors.StateError) -> None:
+    """Tenant and session are fields, not prose."""
+    assert {name: getattr(error, name) for name in SESSION} == SESSION

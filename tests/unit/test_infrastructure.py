@@ -11,13 +11,14 @@ from typing import Any
 import pytest
 from pycep import BicepParser
 
-from cosmos_workflow_state._definitions import CHECKPOINTS, DATA_ACTIONS
+from cosmos_workflow_state._definitions import CONTAINERS, DATA_ACTIONS
 from cosmos_workflow_state._drift import differences
 from cosmos_workflow_state._infrastructure import PlanFormat, infrastructure_files, provisioning_plan
 from cosmos_workflow_state._templates import bicep_value
 from cosmos_workflow_state.settings import CosmosStateSettings
 
 INFRA = Path(__file__).parents[2] / "infra"
+NAMES = ("checkpointContainerName", "historyContainerName", "sessionContainerName")
 ACCOUNT = "https://contoso-state.documents.azure.com:443/"
 VERSION = "2024-11-15"
 TYPES = {
@@ -81,17 +82,19 @@ def test_the_printed_bicep_is_bicep() -> None:
 
 @pytest.mark.parametrize("output", ["arm", "bicep"])
 def test_rights_and_shape_are_those_of_the_code(output: PlanFormat) -> None:
-    """Each language has the data actions, no others, and a container that verification finds nothing wrong with."""
+    """Each language has the data actions, no others, and containers that verification finds nothing wrong with."""
     text = plan(output)
     quoted = {action for action in re.findall(r"['\"](Microsoft[^'\"@]+)['\"]", text) if action not in TYPES}
     assert quoted == set(DATA_ACTIONS)
-    container = resources(json.loads(plan("arm")))["Microsoft.DocumentDB/databaseAccounts/sqlDatabases/containers"]
-    assert differences(container["properties"]["resource"], CHECKPOINTS) == ()
-    definition = CHECKPOINTS.properties("x")
-    for name in ("partitionKey", "indexingPolicy"):
-        rendered = bicep_value(definition[name], 3)
-        assert f"      {name}: {rendered}\n" in plan("bicep")
-        assert f"      {name}: {rendered}\n" in infrastructure_files()["modules/database.bicep"]
+    kind = "Microsoft.DocumentDB/databaseAccounts/sqlDatabases/containers"
+    made = [one["properties"]["resource"] for one in json.loads(plan("arm"))["resources"] if one["type"] == kind]
+    assert [differences(*pair) for pair in zip(made, CONTAINERS, strict=True)] == [()] * len(CONTAINERS)
+    assert [one["id"] for one in made] == [f"[parameters('{name}')]" for name in NAMES]
+    for definition in CONTAINERS:
+        for name in ("partitionKey", "indexingPolicy"):
+            rendered = bicep_value(definition.properties("x")[name], 3)
+            assert f"      {name}: {rendered}\n" in plan("bicep")
+            assert f"      {name}: {rendered}\n" in infrastructure_files()["modules/database.bicep"]
 
 
 def test_the_arm_template_is_one() -> None:
@@ -194,10 +197,13 @@ def test_throughput(throughput: str, options: dict[str, Any], *, serverless: boo
 
 
 def test_who_uses_a_key_keeps_keys() -> None:
-    """A new account refuses keys, unless the settings have one; and the key is not printed."""
+    """A new account refuses keys in every plan, unless the settings have one; and the key is not printed."""
     assert json.loads(plan("arm"))["parameters"]["disableLocalAuth"]["defaultValue"] is True
+    assert "param disableLocalAuth bool = true" in plan("bicep")
+    assert "properties.disableLocalAuth=true" in plan("az")
     by_key = [plan(output, auth={"key": "c2VjcmV0"}) for output in ("az", "bicep", "arm")]
     assert json.loads(by_key[2])["parameters"]["disableLocalAuth"]["defaultValue"] is False
+    assert "disableLocalAuth" not in by_key[0]
     assert not any("c2VjcmV0" in text for text in by_key)
 
 
@@ -207,14 +213,17 @@ def test_the_commands_can_be_pasted() -> None:
     words = [shlex.split(line) for line in lines]
     assert [found[1:5] for found in words] == [
         ["cosmosdb", "create", "--name", "contoso-state"],
+        ["resource", "update", "--name", "contoso-state"],
         ["cosmosdb", "sql", "database", "create"],
-        ["rest", "--method", "put", "--url"],
+        *[["rest", "--method", "put", "--url"]] * len(CONTAINERS),
         ["cosmosdb", "sql", "role", "definition"],
         ["cosmosdb", "sql", "role", "assignment"],
     ]
     bodies = [json.loads(found[found.index("--body") + 1]) for found in words if "--body" in found]
-    assert differences(bodies[0]["properties"]["resource"], CHECKPOINTS) == ()
-    assert bodies[1]["Permissions"] == [{"DataActions": list(DATA_ACTIONS)}]
+    made = [body["properties"]["resource"] for body in bodies[:-1]]
+    assert [differences(*pair) for pair in zip(made, CONTAINERS, strict=True)] == [()] * len(CONTAINERS)
+    assert [one["id"] for one in made] == ["checkpoints", "history", "sessions"]
+    assert bodies[-1]["Permissions"] == [{"DataActions": list(DATA_ACTIONS)}]
     assert words[-1][words[-1].index("--scope") + 1] == "/dbs/my db"
     assert "<principal-id>" in words[-1]
 

@@ -49,14 +49,20 @@ HOSTILE = (
     "[concat('x')]",
     "[concat('x'",
     "[[x]",
-    "größe\N{LINE SEPARATOR}\N{NEXT LINE}",
+    "größe",
 )
 hostile = pytest.mark.parametrize("name", HOSTILE, ids=ascii)
 
 
+def named(name: str) -> tuple[str, str, str]:
+    """Return the names of the containers."""
+    return name, f"history {name}", f"sessions {name}"
+
+
 def plan(output: PlanFormat, name: str, **arguments: Any) -> str:
-    """Return the plan for an account whose database and container have this name."""
-    values: dict[str, Any] = {"endpoint": ACCOUNT, "database": name, "checkpoint_container": name, **arguments}
+    """Return the plan for an account whose database and containers have this name in theirs."""
+    containers = dict(zip(("checkpoint_container", "history_container", "session_container"), named(name), strict=True))
+    values: dict[str, Any] = {"endpoint": ACCOUNT, "database": name, **containers, **arguments}
     return provisioning_plan(CosmosStateSettings(_env_file=None, **values), output)
 
 
@@ -95,7 +101,7 @@ def _options(call: list[str]) -> dict[str, str]:
 @hostile
 def test_the_commands(name: str, az: AzureCli, tmp_path: Path) -> None:
     """A shell takes every name for one word and does nothing else; what is not known stays, in angle brackets."""
-    account, database, container, role, assignment = run(plan("az", name), az, tmp_path / "here")
+    account, keys, database, *containers, role, assignment = run(plan("az", name), az, tmp_path / "here")
     everywhere = {"--resource-group": "<resource-group>"}
     known = {"--account-name": "contoso-state", **everywhere}
     assert account == {
@@ -104,8 +110,16 @@ def test_the_commands(name: str, az: AzureCli, tmp_path: Path) -> None:
         "--capabilities": "EnableServerless",
         **everywhere,
     }
+    assert keys == {
+        "command": "resource update",
+        "--name": "contoso-state",
+        "--resource-type": "Microsoft.DocumentDB/databaseAccounts",
+        "--set": "properties.disableLocalAuth=true",
+        **everywhere,
+    }
     assert database == {"command": "cosmosdb sql database create", "--name": name, **known}
-    _check_request(container, name, {})
+    for container, its_name in zip(containers, named(name), strict=True):
+        _check_request(container, its_name, {}, database=name)
     assert role.items() >= {"command": "cosmosdb sql role definition create", **known}.items()
     assert assignment == {
         "command": "cosmosdb sql role assignment create",
@@ -116,13 +130,13 @@ def test_the_commands(name: str, az: AzureCli, tmp_path: Path) -> None:
     }
 
 
-def _check_request(call: dict[str, str], name: str, options: dict[str, Any]) -> None:
+def _check_request(call: dict[str, str], name: str, options: dict[str, Any], *, database: str) -> None:
     """Check the request that creates the container: its address names it, and so does its body."""
     assert (call["command"], call["--method"]) == ("rest", "put")
     address = urlsplit(call["--url"])
     segments = address.path.split("/")
     assert segments[2] == "{subscriptionId}"
-    assert [unquote(segment) for segment in segments[-3:]] == [name, "containers", name]
+    assert [unquote(segment) for segment in segments[-3:]] == [database, "containers", name]
     assert (address.query, address.fragment) == ("api-version=2024-11-15", "")
     assert call["--url"].count("{") == 1
     properties = json.loads(call["--body"])["properties"]
@@ -141,7 +155,7 @@ def test_the_commands_of_a_remedy(name: str, sub_status: int, az: AzureCli, tmp_
     assert named["cosmosdb sql role assignment create"]["--scope"] == f"/dbs/{name}"
     if sub_status == 5300:
         assert named["cosmosdb sql database create"]["--name"] == name
-        _check_request(named["rest"], name, {"autoscaleSettings": {"maxThroughput": 2000}})
+        _check_request(named["rest"], name, {"autoscaleSettings": {"maxThroughput": 2000}}, database=name)
         update = named["cosmosdb sql container update"]
         assert (update["--database-name"], update["--name"], update["--ttl"]) == (name, name, "-1")
     first = lines.index("Or deploy infra/main.bicep with these parameters:")
@@ -189,7 +203,14 @@ def test_arm(name: str) -> None:
         assert not in_brackets or given.startswith("[[")
 
 
-@pytest.mark.parametrize("name", ["a\nb", "a\rb", "a\0b", "a\x1b[0m", "a\tb", "a/b", "a\\b", "a?b", "a#b", "a ", ""])
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("a\nb", "a\rb", "a\0b", "a\x1b[0m", "a\tb", "a\x7fb", "a\N{NEXT LINE}b", "a\N{LINE SEPARATOR}b"),
+        *("a\N{RIGHT-TO-LEFT OVERRIDE}b", "a\N{POP DIRECTIONAL ISOLATE}b", "a/b", "a\\b", "a?b", "a#b", "a ", ""),
+    ],
+    ids=ascii,
+)
 @pytest.mark.parametrize("setting", ["database", "checkpoint_container"])
 def test_names_that_are_refused(setting: str, name: str) -> None:
     """What would end a line, or what the service has no name like, gets into no command."""
@@ -202,4 +223,4 @@ def test_what_is_not_known_is_no_redirection(az: AzureCli, tmp_path: Path) -> No
     calls = run(plan("az", "states", endpoint="https://localhost:8081"), az, tmp_path / "here")
     assert [call.get("--account-name", call.get("--name")) for call in calls if call["command"] != "rest"] == [
         "<account>"
-    ] * 4
+    ] * 5

@@ -6,9 +6,11 @@ import copy
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from cosmos_workflow_state._definitions import CHECKPOINTS
-from cosmos_workflow_state._drift import Difference
+from cosmos_workflow_state._drift import Difference, repairable, repaired_policy
 from cosmos_workflow_state._drift import differences as found_in
 
 INDEXED_PATHS = tuple(CHECKPOINTS.indexed)
@@ -175,3 +177,51 @@ def test_index_that_does_not_keep_up(changes: dict[str, Any]) -> None:
     """An index that is off, late or by request only would make the latest checkpoint disappear."""
     (problem,) = differences(indexing(**changes))
     assert "set indexing to consistent" in problem
+
+
+PATHS = st.sampled_from(
+    [
+        *INDEXED_PATHS,
+        *("/*", "/payload/*", "/payload/data/?", "/payload/data/*", '/"payload"/*', "/payload/keyframe/*"),
+        *("/iteration_count/?", "/metadata/*", '/"_etag"/?', "/tenant_id/*", "/sort_key/*"),
+    ]
+)
+ENTRIES = st.none() | st.lists(st.builds(lambda path: {"path": path}, PATHS), unique_by=lambda entry: entry["path"])
+
+
+@given(ENTRIES, ENTRIES, st.sampled_from(["consistent", "none"]))
+def test_a_repaired_policy_is_right(
+    included: list[dict[str, str]] | None, excluded: list[dict[str, str]] | None, mode: str
+) -> None:
+    """Whatever it was before, there is no difference left; a second repair changes nothing."""
+    policy = {"includedPaths": included, "excludedPaths": excluded, "indexingMode": mode}
+    repaired = repaired_policy(policy, CHECKPOINTS)
+    assert differences(container(indexingPolicy=repaired)) == ()
+    assert repaired_policy(repaired, CHECKPOINTS) == repaired
+    every = [entry["path"] for entry in repaired["includedPaths"]]
+    assert len(set(every)) == len(every)
+
+
+def test_a_repaired_policy_keeps_what_others_have_added() -> None:
+    """Paths that they query, paths that they keep out, and other kinds of indexes; not the payload, nor all."""
+    included = [{"path": "/iteration_count/?"}, {"path": "/payload/*"}, {"path": "/payload/data/?"}, {"path": "/*"}]
+    excluded = [{"path": "/metadata/*"}, {"path": "/sort_key/?"}]
+    repaired = repaired_policy(
+        {"includedPaths": included, "excludedPaths": excluded, "spatialIndexes": ["theirs"]}, CHECKPOINTS
+    )
+    assert repaired["includedPaths"] == [*WANTED, {"path": "/iteration_count/?"}]
+    assert repaired["excludedPaths"] == [{"path": "/*"}, {"path": "/metadata/*"}]
+    assert repaired["spatialIndexes"] == ["theirs"]
+
+
+def test_what_is_excluded_more_precisely_may_stay_included_around() -> None:
+    """What is around the payload may be indexed where the payload itself is excluded by name."""
+    around = {"includedPaths": [{"path": "/payload/*"}], "excludedPaths": [{"path": "/payload/data/*"}]}
+    assert {"path": "/payload/*"} in repaired_policy(around, CHECKPOINTS)["includedPaths"]
+
+
+def test_one_difference_that_cannot_be_repaired_is_one_too_many() -> None:
+    """A container with another key is left as it is, whatever else could be made right."""
+    other = {"paths": ["/id"], "kind": "Hash", "version": 2}
+    assert repairable(found_in(container(defaultTtl=None), CHECKPOINTS))
+    assert not repairable(found_in(container(defaultTtl=None, partitionKey=other), CHECKPOINTS))

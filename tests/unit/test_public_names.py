@@ -24,6 +24,8 @@ def test_public_names_of_the_package() -> None:
         "KeyAuth",
         "ManagedIdentityAuth",
         "TenantCheckpointStorage",
+        "TenantHistoryProvider",
+        "TenantSessionStore",
         "TenantState",
         "WorkloadIdentityAuth",
     ]
@@ -36,10 +38,12 @@ def test_public_names_of_the_types() -> None:
         "CheckpointSummary",
         "EraseProgress",
         "EraseProgressHook",
+        "HistoryOptions",
         "PickledValue",
         "SaveFailedHook",
         "SaveFailure",
         "SaveFailures",
+        "StoredSession",
         "SweepReport",
     ]
 

@@ -97,7 +97,7 @@ def test_who_is_not_known(proof: str | None, *, keys: bool, tokens: bool) -> Non
     text = advice(401, proof=proof, ahead=2.0).text
     assert ("az cosmosdb keys list --name contoso --resource-group '<resource-group>'" in text) is keys
     assert ("az account get-access-token --resource https://contoso.documents.azure.com\n" in text) is tokens
-    assert "It is not the clock: that differs by 2 seconds" in text
+    assert "It is not the clock: that differs by 2 s," in text
     assert "must not differ" in advice(401, proof=proof).text
 
 

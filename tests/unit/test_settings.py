@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import copy
 import pickle
 import re
@@ -30,6 +31,10 @@ def _no_settings_around(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None
         monkeypatch.delenv(f"{PREFIX}{name}", raising=False)
 
 
+KEY = base64.b64encode(bytes(range(64))).decode()
+"""What the service makes as a key, pasted into the wrong place."""
+
+
 def accepted(**arguments: Any) -> CosmosStateSettings:
     """Return the settings that these arguments make, on the embedded engine unless they say otherwise."""
     values: dict[str, Any] = {"endpoint": "embedded:", **arguments}
@@ -50,6 +55,8 @@ def test_defaults_are_the_documented_ones() -> None:
         "endpoint": ACCOUNT,
         "database": "workflow-state",
         "checkpoint_container": "checkpoints",
+        "history_container": "history",
+        "session_container": "sessions",
         "auth": {"mode": "default", "exclude": ()},
         "provisioning": "verify",
         "throughput": "serverless",
@@ -58,6 +65,8 @@ def test_defaults_are_the_documented_ones() -> None:
         "max_payload_bytes": 64 * 1024 * 1024,
         "warn_bytes": 16 * 1024 * 1024,
         "checkpoint_ttl": None,
+        "history_ttl": None,
+        "session_ttl": None,
         "operation_timeout": 60.0,
         "on_undecodable": "skip",
         "log_level": "warning",
@@ -251,6 +260,9 @@ def test_value_is_accepted(field: str, value: object, kept: object) -> None:
         pytest.param("database", "a/b", id="name with slash"),
         pytest.param("database", "ab ", id="name that ends in a blank"),
         pytest.param("checkpoint_container", "a#b", id="name with hash"),
+        pytest.param("database", KEY, id="key in place of a database"),
+        pytest.param("history_container", f"x{KEY}", id="key after a name"),
+        pytest.param("tenant_id_pattern", KEY, id="key in place of a pattern"),
         pytest.param("checkpoint_container", "a\nb", id="name with line break"),
         pytest.param("provisioning", "destroy", id="provisioning"),
         pytest.param("throughput", "", id="empty throughput"),
@@ -438,6 +450,11 @@ WRONG: dict[str, Callable[[str], dict[str, Any]]] = {
 }
 
 
+def test_a_key_in_place_of_a_client_id() -> None:
+    """It is not kept: it would be shown as an identifier."""
+    assert "COSMOS_WORKFLOW_STATE_AUTH__CLIENT_ID" in str(refused(auth={"mode": "managed_identity", "client_id": KEY}))
+
+
 def test_every_error_is_the_same_for_every_value() -> None:
     """An error is a constant of what is wrong where: it cannot depend on the value, so it cannot hold it."""
     for arguments in WRONG.values():
@@ -460,7 +477,16 @@ def test_no_input_value_in_any_error(wrong: Callable[[str], dict[str, Any]], sec
 
 
 @pytest.mark.parametrize(
-    "name", ["tenant_id_max_length", "max_payload_bytes", "warn_bytes", "checkpoint_ttl", "operation_timeout"]
+    "name",
+    [
+        "tenant_id_max_length",
+        "max_payload_bytes",
+        "warn_bytes",
+        "checkpoint_ttl",
+        "history_ttl",
+        "session_ttl",
+        "operation_timeout",
+    ],
 )
 def test_a_boolean_is_no_number(name: str) -> None:
     """True would be one byte, or one second."""

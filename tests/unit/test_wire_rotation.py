@@ -12,6 +12,7 @@ import pytest
 from cosmos_workflow_state import CosmosStateSettings
 from cosmos_workflow_state._clients import CLIENT_OPTIONS
 from cosmos_workflow_state._connection import CosmosConnection
+from cosmos_workflow_state._definitions import CHECKPOINTS
 from cosmos_workflow_state._gateway import Delete, Gateway, Meter, Upsert
 from cosmos_workflow_state._logging import get_logger
 from cosmos_workflow_state.errors import AccessDeniedError, ServiceUnavailableError
@@ -40,7 +41,7 @@ async def with_two_keys(
         )
         connection = CosmosConnection(settings, get_logger(), client=None, credential=None)
         try:
-            yield on, Gateway(connection)
+            yield on, Gateway(connection.to(CHECKPOINTS))
         finally:
             await connection.close()
 

@@ -29,7 +29,7 @@ def ask(what: str, *, yes: bool, no: str, about: Iterable[str] = ()) -> None:
         raise CommandError(f"would {what}; add --yes to do so where nobody can be asked", ExitCode.USAGE)
     for line in about:
         typer.echo(f"  {printable(line)}", err=True)
-    if not _confirmed(f"{what[0].upper()}{what[1:]}?"):
+    if not _confirmed(printable(f"{what[0].upper()}{what[1:]}?")):
         raise CommandError(no)
 
 

@@ -32,12 +32,14 @@ def list_workflows(place: Place, *, as_json: bool) -> None:
 
 
 def list_checkpoints(place: Place, limit: int | None, *, as_json: bool) -> None:
-    """Print the headers of a place, oldest first.
+    """Print the headers of a place, workflow by workflow, each oldest first.
 
     Raises:
-        CommandError: The library refused or failed.
+        CommandError: The workflow that is named is not there, or the library refused or failed.
     """
     found = [header for headers in finish(_headers(place, limit)).values() for header in headers]
+    if not found:
+        refuse_missing_workflow(place)
     if as_json:
         checkpoints = [header_json(header) for header in found]
         say_json({"tenant_id": place.tenant, "scope": place.scope, "checkpoints": checkpoints})
@@ -55,8 +57,8 @@ def draw_tree(place: Place, checkpoint: str | None, *, everything: bool, as_json
     """
     found = finish(_headers(place) if checkpoint is None else _relatives(place, checkpoint))
     forests = {name: forest_of(headers) for name, headers in found.items() if headers}
-    if not forests and place.workflow is not None:
-        raise CommandError(_nothing(place), ExitCode.NOT_FOUND)
+    if not forests:
+        refuse_missing_workflow(place)
     if as_json:
         trees = [tree_json(name, forest) for name, forest in forests.items()]
         say_json({"tenant_id": place.tenant, "scope": place.scope, "workflows": trees})
@@ -112,6 +114,16 @@ async def read_headers(
             report(count, None)
         found[name] = headers[::-1] if newest_first else headers
     return found
+
+
+def refuse_missing_workflow(place: Place) -> None:
+    """Say that nothing is stored of the workflow that is named, if one is: it is registered nowhere else.
+
+    Raises:
+        CommandError: It is.
+    """
+    if place.workflow is not None:
+        raise CommandError(_nothing(place), ExitCode.NOT_FOUND)
 
 
 def _note_nothing(place: Place) -> None:

@@ -1,4 +1,4 @@
-"""What the answers of an account mean: each a check that is ok, a warning or failed, with what to do about it.
+"""What the answers of an account mean: each a check that is ok, a note, a warning or failed, with what to do about it.
 
 Pure: nothing is asked and nothing printed here.
 """
@@ -10,8 +10,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
-from cosmos_workflow_state._definitions import CHECKPOINTS, DATA_ACTIONS
-from cosmos_workflow_state._drift import Difference, differences
+from cosmos_workflow_state._definitions import CHECKPOINTS, DATA_ACTIONS, ContainerDefinition
+from cosmos_workflow_state._drift import Difference, differences, repairable
 from cosmos_workflow_state._examining import AccountFacts, Proof, RoundTrip
 from cosmos_workflow_state._remedies import MAX_CLOCK_SKEW
 from cosmos_workflow_state.errors import AccessDeniedError, CosmosStateError, ProvisioningError, SettingsError
@@ -20,7 +20,7 @@ from cosmos_workflow_state.settings import CosmosStateSettings
 from ._output import ExitCode
 from ._store import told
 
-Status = Literal["ok", "warning", "failed"]
+Status = Literal["ok", "note", "warning", "failed"]
 
 _NOTICEABLE_SKEW: Final = 60.0
 """Seconds."""
@@ -70,7 +70,7 @@ class Package:
 
 
 def worst(checks: Iterable[Check]) -> Status:
-    """Return the status of the worst of them."""
+    """Return the status of the worst of them; a note is as good as ok."""
     found = {check.status for check in checks}
     return "failed" if "failed" in found else "warning" if "warning" in found else "ok"
 
@@ -154,28 +154,32 @@ def rights(refused: Sequence[AccessDeniedError], proof: Proof, *, container: boo
     return Check("rights", "ok", f"may read {tried}; not tried: {left}")
 
 
-def container(properties: Mapping[str, Any] | None, settings: CosmosStateSettings) -> list[Check]:
-    """Judge the container: one check for each difference from what it must be."""
-    name = f"{settings.database}/{settings.checkpoint_container}"
+def container(
+    wanted: ContainerDefinition, properties: Mapping[str, Any] | None, settings: CosmosStateSettings
+) -> list[Check]:
+    """Judge a container: one check for each difference from what it must be.
+
+    Args:
+        wanted: What it must be.
+        properties: What the service says of it, None where it is not there.
+        settings: They name it, and say who is to create it.
+    """
+    name = f"{settings.database}/{settings.name_of(wanted)}"
     if properties is not None:
-        drift = differences(properties, CHECKPOINTS)
-        return [_drifted(one) for one in drift] or [Check("container", "ok", f"{name} is as it must be")]
+        drift = differences(properties, wanted)
+        fix = "; `doctor --fix` does that" if repairable(drift) else ""
+        return [_drifted(name, one, fix) for one in drift] or [Check("container", "ok", f"{name} is as it must be")]
     if settings.effective_provisioning == "create":
         return [Check("container", "ok", f"{name} is not there yet; the first use creates it")]
-    return [
-        Check(
-            "container",
-            "failed",
-            f"there is no container {name}",
-            "`cosmos-workflow-state provision` creates it, or says who can",
-            ExitCode.NOT_PROVISIONED,
-        )
-    ]
+    if wanted is not CHECKPOINTS:
+        remedy = "`cosmos-workflow-state provision` creates it"
+        return [Check("container", "note", f"{name} is not there; only {wanted.kind} would need it", remedy)]
+    remedy = "`cosmos-workflow-state provision` creates it, or says who can"
+    return [Check("container", "failed", f"there is no container {name}", remedy, ExitCode.NOT_PROVISIONED)]
 
 
-def _drifted(one: Difference) -> Check:
-    remedy = f"{one.remedy}; `doctor --fix` does that" if one.repairable else one.remedy
-    return Check("container", "failed", one.problem, remedy, ExitCode.NOT_PROVISIONED)
+def _drifted(name: str, one: Difference, fix: str) -> Check:
+    return Check("container", "failed", f"{name}: {one.problem}", f"{one.remedy}{fix}", ExitCode.NOT_PROVISIONED)
 
 
 def round_trip(trips: Sequence[RoundTrip]) -> Check:

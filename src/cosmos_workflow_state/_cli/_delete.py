@@ -9,7 +9,7 @@ from typing import Final
 from cosmos_workflow_state.typing import CheckpointSummary, EraseProgress
 
 from ._asking import ask
-from ._browse import read_headers
+from ._browse import read_headers, refuse_missing_workflow
 from ._output import say, say_json
 from ._screen import progress, show, width
 from ._store import Place, finish, opened, resolve
@@ -52,14 +52,19 @@ def delete_all(place: Place, *, yes: bool, dry_run: bool, as_json: bool) -> None
     """Delete everything of a place, keyframes included.
 
     Raises:
-        CommandError: Nobody said yes, or the library refused or failed.
+        CommandError: The workflow that is named is not there, nobody said yes, or the library refused or failed.
     """
-    counts = finish(_count(place)) if dry_run or not yes else {}
+    looks = dry_run or not yes
+    counts = finish(_count(place)) if looks else {}
     total = sum(counts.values())
+    if looks and not total:
+        refuse_missing_workflow(place)
     if not dry_run:
         many = counted(len(counts), "workflow")
         ask(f"delete everything of {place}: {counted(total, 'checkpoint')} in {many}", yes=yes, no=_NOTHING)
     done = EraseProgress(checkpoints=total) if dry_run else finish(_erase(place, total or None))
+    if not dry_run and done == EraseProgress():  # what nothing refers to may be left of a workflow without checkpoints
+        refuse_missing_workflow(place)
     if as_json:
         erased = {"checkpoints": done.checkpoints, "keyframes": done.keyframes, "uploads": done.uploads}
         say_json({"tenant_id": place.tenant, "scope": place.scope, "dry_run": dry_run, "erased": erased})

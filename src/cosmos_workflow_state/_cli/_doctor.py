@@ -1,4 +1,4 @@
-"""``doctor``: everything between the settings and the container, checked in the order in which it can fail."""
+"""``doctor``: everything between the settings and the containers, checked in the order in which it can fail."""
 
 from __future__ import annotations
 
@@ -10,10 +10,9 @@ from typing import Any, Final
 from rich.text import Text
 
 from cosmos_workflow_state import CosmosStateSettings
-from cosmos_workflow_state._definitions import CHECKPOINTS
-from cosmos_workflow_state._drift import Difference, differences
+from cosmos_workflow_state._definitions import CHECKPOINTS, CONTAINERS, ContainerDefinition
+from cosmos_workflow_state._drift import Difference, differences, repairable
 from cosmos_workflow_state._examining import Examination, RoundTrip, examined
-from cosmos_workflow_state._provisioning import Repair
 from cosmos_workflow_state.errors import AccessDeniedError, CosmosStateError
 from cosmos_workflow_state.settings import read_origins
 
@@ -22,13 +21,13 @@ from ._asking import ask
 from ._checks import TESTED, Check, Package
 from ._log import log_to_standard_error
 from ._network import PATIENCE, reach
-from ._output import PROGRAM, ExitCode, say_json
+from ._output import PROGRAM, CommandError, ExitCode, say_json
 from ._screen import show, width
-from ._store import finish
+from ._store import finish, is_to_be_made
 from ._views._checks import change_lines, check_json, check_lines
 from ._views._settings import SettingRow, rows_of, settings_json, short_table
 
-_SHOWN: Final = frozenset({"endpoint", "database", "checkpoint_container", "auth.mode"})
+_SHOWN: Final = frozenset({"endpoint", "database", *(one.setting for one in CONTAINERS), "auth.mode"})
 """Settings that are shown although they have their defaults; `config show` shows all."""
 _TRIPS: Final = 3
 
@@ -39,16 +38,22 @@ class _Findings:
 
     Attributes:
         checks: In the order in which it was looked.
-        properties: The container's definition, None without one.
+        properties: The definitions of the containers that are there, by kind.
     """
 
     checks: list[Check]
-    properties: Mapping[str, Any] | None = None
+    properties: dict[str, Mapping[str, Any]] = field(default_factory=dict[str, Mapping[str, Any]])
+
+    def drift(self, wanted: ContainerDefinition) -> tuple[Difference, ...]:
+        """Return how a container differs from what it must be; not at all where it is not there."""
+        properties = self.properties.get(wanted.kind)
+        return () if properties is None else differences(properties, wanted)
 
     @property
-    def drift(self) -> tuple[Difference, ...]:
-        """How the container differs from what it must be."""
-        return () if self.properties is None else differences(self.properties, CHECKPOINTS)
+    def to_repair(self) -> dict[str, tuple[Difference, ...]]:
+        """The differences of the containers that can be made right, by kind."""
+        found = {wanted.kind: self.drift(wanted) for wanted in CONTAINERS}
+        return {kind: drift for kind, drift in found.items() if drift and repairable(drift)}
 
 
 @dataclass(slots=True)
@@ -67,13 +72,13 @@ class _Report:
 
 
 def run_doctor(*, fix: bool, yes: bool, as_json: bool) -> ExitCode:
-    """Check everything, and repair the container when asked to.
+    """Check everything, and repair the containers when asked to.
 
     Returns:
         The code of what failed first.
 
     Raises:
-        CommandError: Nobody said yes to a repair, or it failed.
+        CommandError: Nobody said yes to a repair, or it failed; what was found is shown before.
     """
     report = _Report()
     try:
@@ -85,22 +90,33 @@ def run_doctor(*, fix: bool, yes: bool, as_json: bool) -> ExitCode:
     report.rows = [row for row in rows_of(settings, read_origins()) if row.name in _SHOWN or row.source != "default"]
     found = finish(_examine(settings))
     report.checks = [*found.checks, _versions()]
-    if fix:
+    if fix and found.to_repair:
         _fix(settings, found, report, yes=yes, as_json=as_json)
     return _finished(report, as_json=as_json)
 
 
 def _fix(settings: CosmosStateSettings, found: _Findings, report: _Report, *, yes: bool, as_json: bool) -> None:
-    wrong = [difference for difference in found.drift if difference.repairable]
-    if not wrong:
-        return
     if not as_json and not yes:
-        show(check_lines(report.checks, width()))
-    subjects = " and ".join(dict.fromkeys(difference.subject for difference in wrong))
-    what = f"replace the {subjects} of container {settings.database}/{settings.checkpoint_container}"
-    ask(what, yes=yes, no="nothing was changed", about=[f"{one.problem}: {one.remedy}" for one in wrong])
-    report.changed = [one.problem for one in finish(_repair(settings)).changed]
+        show(check_lines(report.checks, width()))  # to be read before the answer
+    try:
+        ask(_intention(settings, found), yes=yes, no="nothing was changed")
+        finish(_repair(settings, found, report))
+    except CommandError:
+        if as_json or yes:
+            _finished(report, as_json=as_json)
+        raise
     report.checks = [*finish(_examine(settings)).checks, _versions()]
+
+
+def _intention(settings: CosmosStateSettings, found: _Findings) -> str:
+    """Say what a repair replaces, and what it keeps."""
+    replaced = " and ".join(
+        f"the {' and the '.join(dict.fromkeys(one.subject for one in found.to_repair[wanted.kind]))} "
+        f"of container {settings.database}/{settings.name_of(wanted)}"
+        for wanted in CONTAINERS
+        if wanted.kind in found.to_repair
+    )
+    return f"replace {replaced}, and keep all items, the indexes that others have added and all else"
 
 
 def _finished(report: _Report, *, as_json: bool) -> ExitCode:
@@ -121,7 +137,7 @@ def _finished(report: _Report, *, as_json: bool) -> ExitCode:
 async def _examine(settings: CosmosStateSettings) -> _Findings:
     patience = min(PATIENCE, settings.operation_timeout)
     found = _Findings(_engine(settings) if settings.is_embedded else await reach(settings.endpoint, patience))
-    if found.checks[-1].status == "failed" or _is_to_be_made(settings):
+    if found.checks[-1].status == "failed" or is_to_be_made(settings):
         return found
     try:
         async with examined(settings) as examination:
@@ -138,12 +154,17 @@ async def _ask(examination: Examination, settings: CosmosStateSettings, found: _
     found.checks.append(checks.account(facts))
     if not settings.is_embedded:
         found.checks.append(checks.clock(facts.ahead))
-    found.properties = await examination.container()
-    # Under another partition key there is no way to read in it, whatever the rights.
-    readable = all(one.subject != "partition key" for one in found.drift) and found.properties is not None
+    for wanted in CONTAINERS:
+        properties = await examination.container(wanted)
+        if properties is not None:
+            found.properties[wanted.kind] = properties
+    # Rights are given for the database, so one container stands for all. Under another partition key there is no way
+    # to read in it, whatever the rights.
+    readable = CHECKPOINTS.kind in found.properties and repairable(found.drift(CHECKPOINTS))
     refused, trips = await _read(examination) if readable else ([], [])
     found.checks.append(checks.rights(refused, examination.proof, container=readable))
-    found.checks += checks.container(found.properties, settings)
+    for wanted in CONTAINERS:
+        found.checks += checks.container(wanted, found.properties.get(wanted.kind), settings)
     if trips:
         found.checks.append(checks.round_trip(trips))
 
@@ -153,19 +174,23 @@ async def _read(examination: Examination) -> tuple[list[AccessDeniedError], list
     refused: list[AccessDeniedError] = []
     trips: list[RoundTrip] = []
     try:
-        trips = [await examination.read_nothing() for _ in range(_TRIPS)]
+        trips = [await examination.read_nothing(CHECKPOINTS) for _ in range(_TRIPS)]
     except AccessDeniedError as error:
         refused.append(error)
     try:
-        await examination.query()
+        await examination.query(CHECKPOINTS)
     except AccessDeniedError as error:
         refused.append(error)
     return refused, trips
 
 
-async def _repair(settings: CosmosStateSettings) -> Repair:
+async def _repair(settings: CosmosStateSettings, found: _Findings, report: _Report) -> None:
     async with examined(settings) as examination:
-        return await examination.repair()
+        for wanted in CONTAINERS:
+            if wanted.kind in found.to_repair:
+                repair = await examination.repair(wanted)
+                name = f"{settings.database}/{settings.name_of(wanted)}"
+                report.changed += [f"{name}: {one.problem}" for one in repair.changed]
 
 
 def _engine(settings: CosmosStateSettings) -> list[Check]:
@@ -174,12 +199,6 @@ def _engine(settings: CosmosStateSettings) -> list[Check]:
         return [Check("engine", "ok", "embedded, in memory: nothing outlives a process")]
     state = "" if path.exists() else ", which is not there yet: the first use creates it"
     return [Check("engine", "ok", f"embedded, the state file {path}{state}")]
-
-
-def _is_to_be_made(settings: CosmosStateSettings) -> bool:
-    """Tell whether looking would create a state file."""
-    path = settings.embedded_path
-    return path is not None and path.parent.is_dir() and not path.exists()
 
 
 def _versions() -> Check:

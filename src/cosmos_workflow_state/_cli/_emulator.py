@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import os
 import signal
+import socket
 from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
@@ -52,11 +54,11 @@ def run_emulator(options: Options, *, as_json: bool) -> None:
 
     Raises:
         CommandError: It cannot run as asked.
-        OSError: The address is not there, the port is taken or the file cannot be created.
     """
     if as_json and options.key is None:
         raise CommandError(
-            f"--json shows no key that is a secret, so give one that you know: --key {WELL_KNOWN_KEY}, for example",
+            "--json shows no key that is a secret, so give one that you know in COSMOS_EMULATOR_KEY, for example "
+            f"{WELL_KNOWN_KEY}",
             ExitCode.USAGE,
         )
     try:
@@ -68,6 +70,24 @@ def run_emulator(options: Options, *, as_json: bool) -> None:
         asyncio.run(_serve(opened, options, as_json=as_json))
     except (EngineError, ModuleNotFoundError, RemoteAccessError) as error:
         raise CommandError(str(error)) from error
+    except OSError as error:
+        raise CommandError(_explained(error, options)) from error
+
+
+def _explained(error: OSError, options: Options) -> str:
+    """Return what the system refused, and what to do about it."""
+    where = f"{options.host}:{options.port}"
+    said = os.strerror(error.errno).lower() if error.errno else type(error).__name__
+    if error.errno == errno.EADDRINUSE:
+        return f"port {options.port} of {options.host} is in use; --port takes another one, 0 a free one"
+    if isinstance(error, socket.gaierror) or error.errno == errno.EADDRNOTAVAIL:
+        return f"{where} is no address of this machine; --host takes one, 127.0.0.1 is the one that only it can reach"
+    if options.data is not None and error.filename is not None:
+        return (
+            f"the state file {options.data!r} cannot be opened ({said}); --data takes "
+            "a path in a directory that exists and that this user may write to"
+        )
+    return f"the emulator cannot run at {where}: {said}"
 
 
 async def _serve(opened: CosmosEmulator, options: Options, *, as_json: bool) -> None:

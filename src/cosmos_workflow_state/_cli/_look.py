@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import fields
-from typing import Any, Final
+from typing import Final
 
 from agent_framework import WorkflowCheckpoint
 
 from cosmos_workflow_state import TenantCheckpointStorage
+from cosmos_workflow_state._maf import MAX_DEPTH
 from cosmos_workflow_state.typing import CheckpointOutline
 
-from ._output import say_json
+from ._output import CommandError, say_json, warn
 from ._screen import show, width
 from ._store import Place, finish, opened, resolve
 from ._views._changes import changes
 from ._views._headers import header_json
 from ._views._state import change_json, changes_lines, checkpoint_lines, without_identity
-from ._views._values import plain, to_json
+from ._views._values import is_deeper, plain, to_json
 
 _FIELDS: Final = [field.name for field in fields(WorkflowCheckpoint)]
 
@@ -64,7 +64,19 @@ async def _read_one(
     one = await resolve(storage, place, checkpoint)
     narrowed = storage.for_workflow(one.workflow_name)
     if not decode:
-        return await narrowed.inspect(one.checkpoint_id)
+        outline = await narrowed.inspect(one.checkpoint_id)
+        _refuse_too_deep(outline)
+        return outline
     restored = await narrowed.load(one.checkpoint_id)
-    restored_fields: Mapping[str, Any] = {name: plain(getattr(restored, name)) for name in _FIELDS}
-    return CheckpointOutline(one, restored_fields)
+    found = plain({name: getattr(restored, name) for name in _FIELDS})
+    if not found.whole:
+        warn(f"checkpoint {one.checkpoint_id!r} has more values than can be shown; the last of them are left out")
+    return CheckpointOutline(one, found.value)
+
+
+def _refuse_too_deep(outline: CheckpointOutline) -> None:
+    if is_deeper(outline.fields, MAX_DEPTH):
+        raise CommandError(
+            f"the state of checkpoint {outline.summary.checkpoint_id!r} nests deeper than {MAX_DEPTH} levels: no save "
+            "writes that, so something else has changed the item"
+        )

@@ -12,6 +12,7 @@ import typer
 from typer.main import get_command
 
 from ._commands import app
+from ._other_logs import hear_others
 from ._output import PROGRAM, CommandError, ExitCode, complain, is_for_programs
 
 
@@ -24,6 +25,7 @@ def run(arguments: Sequence[str]) -> int:
     if sys.stdout is None:  # the shell's ">&-"
         return _fail("standard output is closed")
     _write_everything_in_some_way()
+    hear_others()
     try:
         return _run(arguments)
     except CommandError as error:

@@ -46,8 +46,8 @@ class CommandError(Exception):
 
 
 def say(text: str = "") -> None:
-    """Print a line at once, also into a pipe: what a command does can be followed while it does it."""
-    sys.stdout.write(f"{text}\n")
+    """Print lines at once, also into a pipe: what a command does can be followed while it does it."""
+    sys.stdout.write(f"{printable_lines(text)}\n")
     sys.stdout.flush()
 
 
@@ -85,7 +85,7 @@ def complain(message: str, code: ExitCode = ExitCode.FAILED) -> None:
     if is_for_programs():
         _tell({"error": {"kind": code.name.lower(), "code": int(code), "message": message}})
     else:
-        _write_aside(f"{PROGRAM}: {_shown(message)}")
+        _write_aside(f"{PROGRAM}: {printable_lines(message)}")
 
 
 def warn(message: str) -> None:
@@ -93,7 +93,7 @@ def warn(message: str) -> None:
     if is_for_programs():
         _tell({"warning": " ".join(message.split())})
     else:
-        _write_aside(f"WARNING: {_shown(message)}")
+        _write_aside(f"WARNING: {printable_lines(message)}")
 
 
 def _tell(document: Any) -> None:
@@ -105,17 +105,21 @@ def _write_aside(text: str) -> None:
         sys.stderr.write(f"{text}\n")
 
 
-def _shown(message: str) -> str:
-    return "\n".join(map(printable, message.split("\n")))
-
-
 def _json_text(document: Any) -> str:
     return json.dumps(document, allow_nan=False)
 
 
 def printable(text: str) -> str:
-    """Return a text in which nothing can steer a terminal: control characters and the like are written out."""
+    """Return a text in which nothing can steer a terminal: control characters and the like are written out.
+
+    Whatever reaches a terminal has gone through here, last in what writes it: results, complaints, questions, events.
+    """
     return text if text.isprintable() else "".join(map(_written_out, text))
+
+
+def printable_lines(text: str) -> str:
+    """Return a text of several lines in which nothing else can steer a terminal."""
+    return "\n".join(map(printable, text.split("\n")))
 
 
 def _written_out(character: str) -> str:

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from cosmos_workflow_state import CosmosStateSettings
-from cosmos_workflow_state._definitions import CHECKPOINTS
-from cosmos_workflow_state._drift import Difference, differences
-from cosmos_workflow_state._examining import Proof, examined
+from cosmos_workflow_state._definitions import CONTAINERS, ContainerDefinition
+from cosmos_workflow_state._drift import Difference, differences, repairable
+from cosmos_workflow_state._examining import Examination, Proof, examined
 from cosmos_workflow_state._infrastructure import provisioning_plan
 from cosmos_workflow_state.errors import AccessDeniedError, CosmosStateError
 
 from ._asking import ask
 from ._log import log_to_standard_error
-from ._output import CommandError, ExitCode, complain, say, say_json
-from ._store import explained, finish
+from ._output import ExitCode, complain, say, say_json
+from ._store import explained, finish, is_to_be_made
 
 if TYPE_CHECKING:
     from cosmos_workflow_state._infrastructure import PlanFormat
@@ -27,18 +28,48 @@ _NOT_FOR_TOKENS: Final = (
 
 
 @dataclass(frozen=True, slots=True)
+class _Container:
+    """One container as it was found.
+
+    Attributes:
+        wanted: What it must be.
+        there: Whether it is there.
+        drift: How it differs from what it must be.
+    """
+
+    wanted: ContainerDefinition
+    there: bool = False
+    drift: tuple[Difference, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class _State:
     """What is there.
 
     Attributes:
         proof: What the requests were proved with.
-        missing: What is not there, in the order to create it.
-        drift: How the container differs from what it must be.
+        database: Whether the database is there, as far as it can be known.
+        containers: All of them, in the order to create them.
+        refused: Why nothing could be looked at; None where it could.
     """
 
     proof: Proof
-    missing: tuple[str, ...] = ()
-    drift: tuple[Difference, ...] = ()
+    database: bool
+    containers: tuple[_Container, ...]
+    refused: AccessDeniedError | None = None
+
+    @property
+    def missing(self) -> tuple[ContainerDefinition, ...]:
+        """The containers that are not there."""
+        return tuple(one.wanted for one in self.containers if not one.there)
+
+    @property
+    def drifted(self) -> tuple[_Container, ...]:
+        """The containers that are not as they must be."""
+        return tuple(one for one in self.containers if one.drift)
+
+
+_NOTHING_THERE: Final = tuple(map(_Container, CONTAINERS))
 
 
 def print_plan(output: PlanFormat, *, as_json: bool) -> None:
@@ -55,25 +86,28 @@ def print_plan(output: PlanFormat, *, as_json: bool) -> None:
 
 
 def provision(*, yes: bool, as_json: bool) -> ExitCode:
-    """Create what is missing, and verify the container.
+    """Create what is missing, and verify what is there.
 
     Returns:
-        DONE, or ACCESS_DENIED where it takes somebody with more rights: the commands for them are printed.
+        DONE, NOT_PROVISIONED where a container is not as it must be, or ACCESS_DENIED where it takes somebody with more
+        rights: the commands for them are printed.
 
     Raises:
-        CommandError: The container is not as it must be, nobody said yes, or the service refused or failed.
+        CommandError: Nobody said yes, or the service refused or failed.
     """
     settings = _settings()
     log_to_standard_error(settings)
     state = finish(_look(settings))
-    _refuse_drift(state.drift, settings)
     if state.missing and state.proof == "token":
-        return _hand_over(settings, as_json=as_json)
+        return _hand_over(settings, state, as_json=as_json)
     if state.missing:
         ask(_intention(state, settings), yes=yes, no="nothing was created")
-        finish(_create(settings))
-    _report(settings, state.missing, as_json=as_json)
-    return ExitCode.DONE
+        finish(_create(settings, state.missing))
+    _report(settings, state, as_json=as_json)
+    if not state.drifted:
+        return ExitCode.DONE
+    complain("\n".join(_drift_lines(settings, state)), ExitCode.NOT_PROVISIONED)
+    return ExitCode.NOT_PROVISIONED
 
 
 def _settings() -> CosmosStateSettings:
@@ -84,68 +118,87 @@ def _settings() -> CosmosStateSettings:
 
 
 async def _look(settings: CosmosStateSettings) -> _State:
+    if is_to_be_made(settings):  # who says no is left with no state file
+        return _State("embedded", database=False, containers=_NOTHING_THERE)
     proof: Proof = "embedded" if settings.is_embedded else "token"
     try:
         async with examined(settings) as examination:
             proof = examination.proof
-            properties = await examination.container()
-            if properties is not None:
-                return _State(proof, (), differences(properties, CHECKPOINTS))
-            database = proof == "token" or await examination.has_database()
-            return _State(proof, ("container",) if database else ("database", "container"))
+            containers = tuple([await _container(examination, wanted) for wanted in CONTAINERS])
+            there = proof == "token" or any(one.there for one in containers) or await examination.has_database()
+            return _State(proof, there, containers)
     except AccessDeniedError as error:
         # An identity without any role yet is what the printed commands are for.
         if proof == "token" and error.missing_actions:
-            return _State(proof, ("container",))
+            return _State(proof, database=True, containers=_NOTHING_THERE, refused=error)
         raise
 
 
-async def _create(settings: CosmosStateSettings) -> None:
+async def _container(examination: Examination, wanted: ContainerDefinition) -> _Container:
+    properties = await examination.container(wanted)
+    drift = () if properties is None else differences(properties, wanted)
+    return _Container(wanted, properties is not None, drift)
+
+
+async def _create(settings: CosmosStateSettings, missing: tuple[ContainerDefinition, ...]) -> None:
     async with examined(settings) as examination:
-        await examination.create()
-
-
-def _refuse_drift(drift: tuple[Difference, ...], settings: CosmosStateSettings) -> None:
-    if not drift:
-        return
-    lines = [f"  {difference}" for difference in drift]
-    fix = "; `doctor --fix` repairs it" if all(difference.repairable for difference in drift) else ""
-    name = f"{settings.database}/{settings.checkpoint_container}"
-    head = f"container {name} is there, but not as it must be{fix}:"
-    raise CommandError("\n".join((head, *lines)), ExitCode.NOT_PROVISIONED)
+        for wanted in missing:
+            await examination.create(wanted)
 
 
 def _intention(state: _State, settings: CosmosStateSettings) -> str:
-    what = " and ".join(f"{kind} {_name(kind, settings)!r}" for kind in state.missing)
+    named = [f"container {settings.name_of(wanted)!r}" for wanted in state.missing]
+    what = " and ".join([*([] if state.database else [f"database {settings.database!r}"]), *named])
     return f"create {what} in {settings.endpoint}, throughput {settings.throughput}"
 
 
-def _name(kind: str, settings: CosmosStateSettings) -> str:
-    return settings.database if kind == "database" else settings.checkpoint_container
+def _drift_lines(settings: CosmosStateSettings, state: _State) -> Iterator[str]:
+    for one in state.drifted:
+        fix = "; `doctor --fix` repairs it" if repairable(one.drift) else ""
+        name = f"{settings.database}/{settings.name_of(one.wanted)}"
+        yield f"container {name} is there, but not as it must be{fix}:"
+        yield from (f"  {difference}" for difference in one.drift)
 
 
-def _hand_over(settings: CosmosStateSettings, *, as_json: bool) -> ExitCode:
-    complain(_NOT_FOR_TOKENS, ExitCode.ACCESS_DENIED)
+def _hand_over(settings: CosmosStateSettings, state: _State, *, as_json: bool) -> ExitCode:
+    why = [] if state.refused is None else [str(state.refused)]
+    complain("\n".join((_NOT_FOR_TOKENS, *why, *_drift_lines(settings, state))), ExitCode.ACCESS_DENIED)
     plan = provisioning_plan(settings, "az")
     if as_json:
-        say_json(_document(settings, ()) | {"format": "az", "plan": plan})
+        say_json(_document(settings, state, created=False) | {"format": "az", "plan": plan})
     else:
         say(plan.rstrip("\n"))
     return ExitCode.ACCESS_DENIED
 
 
-def _report(settings: CosmosStateSettings, created: tuple[str, ...], *, as_json: bool) -> None:
+def _report(settings: CosmosStateSettings, state: _State, *, as_json: bool) -> None:
     if as_json:
-        say_json(_document(settings, created))
+        say_json(_document(settings, state, created=True))
         return
-    for kind in created:
-        say(f"created {kind} {_name(kind, settings)}")
-    say(f"container {settings.database}/{settings.checkpoint_container} is as it must be")
+    if not state.database:
+        say(f"created database {settings.database}")
+    for one in state.containers:
+        name = f"{settings.database}/{settings.name_of(one.wanted)}"
+        how = "is not as it must be" if one.drift else "is as it must be"
+        say(f"container {name} {how}" if one.there else f"created container {name}")
 
 
-def _document(settings: CosmosStateSettings, created: tuple[str, ...]) -> dict[str, Any]:
+def _document(settings: CosmosStateSettings, state: _State, *, created: bool) -> dict[str, Any]:
     return {
         "database": settings.database,
-        "checkpoint_container": settings.checkpoint_container,
-        "created": list(created),
+        "containers": [
+            {
+                "kind": one.wanted.kind,
+                "name": settings.name_of(one.wanted),
+                "state": _state_of(one, created=created),
+                "problems": [str(difference) for difference in one.drift],
+            }
+            for one in state.containers
+        ],
     }
+
+
+def _state_of(one: _Container, *, created: bool) -> str:
+    if not one.there:
+        return "created" if created else "missing"
+    return "drifted" if one.drift else "there"

@@ -33,7 +33,12 @@ def show(lines: Sequence[Text]) -> None:
     """Print lines: in colours on a terminal that has them and is not told otherwise, plain into a pipe."""
     console = Console(file=sys.stdout, highlight=False, markup=False, emoji=False)
     for line in lines:
-        console.print(line, soft_wrap=True)
+        console.print(line if line.plain.isprintable() else _written_out(line, console), soft_wrap=True)
+
+
+def _written_out(line: Text, console: Console) -> Text:
+    """Return a line in which nothing steers the terminal but its own styles."""
+    return Text.assemble(*((printable(part.text), part.style or "") for part in line.render(console)))
 
 
 def note(message: str) -> None:

@@ -9,7 +9,8 @@ import asyncio
 from collections.abc import AsyncGenerator, Coroutine
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import Any, Final, TypeVar
+from pathlib import Path
+from typing import Any, Final, Literal, TypeVar
 
 from cosmos_workflow_state import CosmosStateFactory, CosmosStateSettings, TenantCheckpointStorage
 from cosmos_workflow_state.errors import (
@@ -26,7 +27,7 @@ from cosmos_workflow_state.errors import (
 from cosmos_workflow_state.typing import CheckpointSummary
 
 from ._log import log_to_standard_error
-from ._output import CommandError, ExitCode
+from ._output import CommandError, ExitCode, printable
 
 _Value = TypeVar("_Value")
 
@@ -68,14 +69,51 @@ class Place:
         return f"tenant {self.tenant!r} in {scope}{workflow}"
 
 
+class _LookingSettings(CosmosStateSettings):
+    """The settings of the environment, for who never creates anything, whatever they say of that."""
+
+    def __init__(self) -> None:
+        """Read them."""
+        super().__init__()
+
+    @property
+    def effective_provisioning(self) -> Literal["verify", "skip"]:
+        """What is done about the container: nothing, or it is verified."""
+        return "skip" if self.provisioning == "skip" else "verify"
+
+
 @asynccontextmanager
 async def opened(place: Place) -> AsyncGenerator[TenantCheckpointStorage]:
-    """Open the storage of a place, by the settings of the environment."""
-    settings = CosmosStateSettings()
+    """Open the storage of a place, by the settings of the environment; what is not there is not created.
+
+    Raises:
+        CommandError: There is no state file.
+    """
+    settings = _LookingSettings()
     log_to_standard_error(settings)
+    if settings.is_embedded and (settings.embedded_path is None or is_to_be_made(settings)):
+        raise CommandError(_no_state(settings.embedded_path), ExitCode.NOT_PROVISIONED)
     async with CosmosStateFactory(settings) as factory:
         storage = factory.for_tenant(place.tenant).checkpoints.scoped(place.scope)
         yield storage if place.workflow is None else storage.for_workflow(place.workflow)
+
+
+def is_to_be_made(settings: CosmosStateSettings) -> bool:
+    """Tell whether looking would create a state file."""
+    path = settings.embedded_path
+    return path is not None and path.parent.is_dir() and not path.exists()
+
+
+def _no_state(path: Path | None) -> str:
+    if path is None:
+        return (
+            "the embedded engine in memory ends with the process that uses it, so there is nothing to look at; "
+            "COSMOS_WORKFLOW_STATE_ENDPOINT=embedded:PATH names a state file"
+        )
+    return (
+        f"there is no state file {str(path.absolute())!r}; is the path in COSMOS_WORKFLOW_STATE_ENDPOINT right? An "
+        "application creates the file at its first use, or `cosmos-workflow-state provision`"
+    )
 
 
 def finish(work: Coroutine[Any, Any, _Value]) -> _Value:
@@ -94,8 +132,8 @@ def explained(error: CosmosStateError) -> CommandError:
     """Return what the user of a command is told about an error of the library, and the exit code."""
     found, remedy, code = told(error)
     # An error's own remedy has lines of its own.
-    joint = " " if found.endswith("?") else "; "
-    return CommandError(str(error) if remedy in str(error) else f"{found}{joint}{remedy}", code)
+    joint = "\n" if remedy and remedy in str(error) else " " if found.endswith("?") else "; "
+    return CommandError(f"{found}{joint}{remedy}" if remedy else found, code)
 
 
 def told(error: CosmosStateError) -> tuple[str, str, ExitCode]:
@@ -105,7 +143,16 @@ def told(error: CosmosStateError) -> tuple[str, str, ExitCode]:
     # An error may bring a better remedy than the one for its kind.
     own: str = getattr(error, "remedy", "")
     remedy = own or next((text for kind, text in _REMEDIES.items() if isinstance(error, kind)), "")
-    return str(error).removesuffix(own).rstrip("\n"), remedy, code
+    return f"{str(error).removesuffix(own).rstrip()}{_which(error)}", remedy, code
+
+
+def _which(error: CosmosStateError) -> str:
+    """Say which checkpoint an error is about, where its text does not."""
+    known = getattr(error, "checkpoint_id", None)
+    if known is None or str(known) in str(error):
+        return ""
+    workflow = getattr(error, "workflow_name", None)
+    return f" (checkpoint {known!r}{'' if workflow is None else f' of workflow {workflow!r}'})"
 
 
 async def resolve(storage: TenantCheckpointStorage, place: Place, text: str) -> CheckpointSummary:
@@ -127,7 +174,8 @@ async def resolve(storage: TenantCheckpointStorage, place: Place, text: str) -> 
 
 
 def _ambiguous(text: str, meant: list[CheckpointSummary]) -> str:
-    lines = [f"  {one.checkpoint_id} of {one.workflow_name}" for one in meant[:_CANDIDATES_SHOWN]]
+    # An id that breaks the line would begin one that is none of ours.
+    lines = [f"  {printable(one.checkpoint_id)} of {printable(one.workflow_name)}" for one in meant[:_CANDIDATES_SHOWN]]
     if len(meant) > _CANDIDATES_SHOWN:
         lines.append(f"  and {len(meant) - _CANDIDATES_SHOWN:,} more")
     remedy = "give more of it, or --workflow where the ids are the same"

@@ -77,7 +77,7 @@ class Processes(RuleBasedStateMachine):
         self._patches: list[Any] = [
             mock.patch("cosmos_workflow_state._lineage.time", SimpleNamespace(monotonic=self.world.store.clock)),
             mock.patch("cosmos_workflow_state._keyframes.MAX_WHOLE_BYTES", MAX_WHOLE_BYTES),
-            mock.patch("cosmos_workflow_state._documents.PART_BYTES", PART_BYTES),
+            mock.patch("cosmos_workflow_state._items.PART_BYTES", PART_BYTES),
             mock.patch("uuid.uuid4", side_effect=lambda: uuid.UUID(int=chance.getrandbits(128), version=4)),
         ]
         for patch in self._patches:

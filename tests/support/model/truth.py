@@ -7,8 +7,9 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from cosmos_workflow_state._codec import decode_payload, digest
-from cosmos_workflow_state._documents import read_checkpoint, read_keyframe, read_part
+from cosmos_workflow_state._documents import read_checkpoint, read_keyframe
 from cosmos_workflow_state._identity import Scope, TenantId, keyframe_item_id, part_item_id
+from cosmos_workflow_state._items import read_part
 from cosmos_workflow_state._records import Keyframe, UnreadableError, Upload
 
 from .store import Item, ItemKey

@@ -11,9 +11,10 @@ from unittest import mock
 from cosmos_workflow_state import _gateway, _queries
 from cosmos_workflow_state._auxiliaries import Parts
 from cosmos_workflow_state._committing import Commit
-from cosmos_workflow_state._documents import keyframe_guard_item, names_upload
+from cosmos_workflow_state._documents import keyframe_guard_item
 from cosmos_workflow_state._gateway import Delete, Gateway, Meter, Read, Step, Upsert
 from cosmos_workflow_state._identity import full_key, keyframe_guard_id
+from cosmos_workflow_state._items import names_upload
 from cosmos_workflow_state._keyframes import Encoding
 from cosmos_workflow_state._records import Auxiliary, Keyframe, Upload
 from cosmos_workflow_state._uploads import Uploads, part_ids

@@ -18,6 +18,7 @@ from azure.cosmos.aio import CosmosClient
 
 from cosmos_workflow_state import CosmosStateFactory, CosmosStateSettings, TenantCheckpointStorage
 from cosmos_workflow_state._clients import CLIENT_OPTIONS
+from cosmos_workflow_state._definitions import CHECKPOINTS
 from cosmos_workflow_state._embedded import EmbeddedResponse, EmbeddedTransport
 
 from .loop import SteppingLoop
@@ -310,7 +311,7 @@ class World:
         client = await CosmosClient(ENDPOINT, KEY, transport=transport, **CLIENT_OPTIONS).__aenter__()
         factory = CosmosStateFactory(SETTINGS, client=client)
         # Opened here, so that what waits at the gate are the requests of operations alone.
-        await factory._connection.container()
+        await factory._connection.container(CHECKPOINTS)
         transport.process = Process(number, client, factory)
         return transport.process
 

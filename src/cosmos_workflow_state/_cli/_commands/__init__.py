@@ -16,6 +16,7 @@ from ._checkpoints import checkpoints
 from ._config import config
 from ._doctor import doctor
 from ._local import demo, emulator
+from ._migrate import migrate
 from ._provision import provision
 from ._workflows import workflows
 
@@ -49,5 +50,6 @@ app.command()(provision)
 app.add_typer(config)
 app.add_typer(workflows)
 app.add_typer(checkpoints)
+app.add_typer(migrate)
 app.command()(emulator)
 app.command()(demo)

@@ -22,7 +22,7 @@ def list_(
     limit: Annotated[int | None, typer.Option(min=1, metavar="N", help="Only the newest N of each workflow.")] = None,
     as_json: Json = False,
 ) -> None:
-    """List checkpoints, oldest first, without reading their state."""
+    """List checkpoints by workflow, oldest first, without reading their state."""
     from cosmos_workflow_state._cli._browse import list_checkpoints
     from cosmos_workflow_state._cli._store import Place
 

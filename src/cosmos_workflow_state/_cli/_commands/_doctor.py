@@ -13,12 +13,12 @@ def doctor(
     *,
     fix: Annotated[
         bool,
-        typer.Option("--fix", help="Replace the container's indexing policy and default TTL where they are wrong."),
+        typer.Option("--fix", help="Repair indexing policies and default TTLs of containers."),
     ] = False,
     yes: Yes = False,
     as_json: Json = False,
 ) -> None:
-    """Check settings, network, rights and container, and say what to do."""
+    """Check settings, network, rights and containers, and say what to do."""
     from cosmos_workflow_state._cli._doctor import run_doctor
 
     raise typer.Exit(run_doctor(fix=fix, yes=yes, as_json=as_json))

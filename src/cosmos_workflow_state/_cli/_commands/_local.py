@@ -33,7 +33,13 @@ def emulator(
     tls: Annotated[bool, typer.Option("--tls", help="Speak https, with a certificate made at every start.")] = False,
     key: Annotated[
         str | None,
-        typer.Option(metavar="TEXT", callback=_check_key, help="Account key, base64; a new one if left out."),
+        typer.Option(
+            metavar="TEXT",
+            envvar="COSMOS_EMULATOR_KEY",
+            show_envvar=False,
+            callback=_check_key,
+            help="Account key, base64; better in COSMOS_EMULATOR_KEY, as arguments are public; a new one if left out.",
+        ),
     ] = None,
     partitions: Annotated[
         int | None,

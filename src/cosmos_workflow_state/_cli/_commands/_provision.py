@@ -18,7 +18,7 @@ def provision(
     yes: Yes = False,
     as_json: Json = False,
 ) -> None:
-    """Create database and container where they are missing, after asking."""
+    """Create database and containers where they are missing, after asking."""
     from cosmos_workflow_state._cli._provision import print_plan
     from cosmos_workflow_state._cli._provision import provision as create
 

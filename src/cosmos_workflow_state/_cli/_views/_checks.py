@@ -13,7 +13,7 @@ from cosmos_workflow_state._cli._output import printable
 
 from ._layout import counted
 
-_STYLES: Final = {"ok": "green", "warning": "yellow", "failed": "bold red"}
+_STYLES: Final = {"ok": "green", "note": "cyan", "warning": "yellow", "failed": "bold red"}
 _STATUS: Final = max(map(len, _STYLES)) + 2
 _NAME: Final = len("round trip") + 2
 _INDENT: Final = " " * (_STATUS + _NAME)

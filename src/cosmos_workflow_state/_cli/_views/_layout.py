@@ -109,7 +109,7 @@ def moment(timestamp: str) -> str:
     try:
         return f"{datetime.fromisoformat(timestamp).astimezone(UTC):%Y-%m-%d %H:%M:%S}"
     except (ValueError, OverflowError):
-        return timestamp
+        return printable(timestamp)
 
 
 def counted(number: int, one: str, many: str | None = None) -> str:

@@ -96,12 +96,11 @@ def forest_of(headers: Iterable[CheckpointSummary]) -> Forest:
 
 def related_to(forest: Forest, checkpoint_id: str) -> list[CheckpointSummary]:
     """Return a checkpoint with its ancestors and descendants, oldest first."""
-    parents = {child: one for one, children in forest.children.items() for child in children}
-    wanted = {checkpoint_id}
-    ancestor = parents.get(checkpoint_id)
-    while ancestor is not None:
-        wanted.add(ancestor)
-        ancestor = parents.get(ancestor)
+    wanted: set[str] = set()
+    one: str | None = checkpoint_id
+    while one is not None and one in forest.headers and one not in wanted:  # parents may go round in a circle
+        wanted.add(one)
+        one = forest.headers[one].previous_checkpoint_id
     below = [checkpoint_id]
     while below:
         children = forest.children[below.pop()]
