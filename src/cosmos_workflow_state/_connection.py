@@ -123,7 +123,7 @@ class CosmosConnection:
         learn that it is done. A key that was refused is not tried again.
 
         Raises:
-            AccessDeniedError: The other key is not accepted either.
+            AccessDeniedError: The other key is not accepted either, or was refused something else than to be who it is.
             FactoryClosedError: The connection was closed.
             ServiceError: The service could not be reached; the other key is still to be tried.
         """
@@ -201,7 +201,7 @@ class CosmosConnection:
             await self._open_once(definition)
         except BaseException as error:
             self._client, self._containers = client, containers
-            if not isinstance(error, AccessDeniedError):
+            if getattr(error, "status_code", None) != _UNAUTHORIZED:
                 self._keys = keys  # nobody has refused the other one yet
             raise
         if client is not None and self._client is not None:

@@ -12,10 +12,14 @@ from pydantic import ValidationError
 from pydantic.fields import FieldInfo
 
 from ._auth_settings import AUTH_FIELDS, SEVERAL_IDENTITIES, modes_with
+from ._definitions import CONTAINERS
 from ._endpoints import IS_A_PATH
 from ._settings_sources import FieldPath, nearest, variable_names
 from ._settings_values import shown
 from .errors import SettingsError
+
+ONE_CONTAINER: Final = "one_container"
+"""Kind of the error of two kinds of state in containers of the same name."""
 
 TWO_ACCOUNTS: Final = "two_accounts"
 """Kind of the error of an endpoint beside a connection string of another account."""
@@ -93,6 +97,10 @@ def _about_several(variables: Mapping[FieldPath, tuple[str, ...]]) -> Mapping[st
     return {
         SEVERAL_IDENTITIES: (
             f"{names} are three names for one identity: set one of them, or none for the system-assigned identity"
+        ),
+        ONE_CONTAINER: (
+            f"{', '.join(variables[definition.setting,][-1] for definition in CONTAINERS)} name the same container "
+            "twice: each of them needs one of its own"
         ),
         TWO_ACCOUNTS: f"{endpoint} is another account than {connection_string} names: set the latter only",
     }

@@ -40,9 +40,9 @@ from ._auth_settings import (
     complete_auth,
     endpoint_of,
 )
-from ._definitions import ContainerDefinition
+from ._definitions import CONTAINERS, ContainerDefinition
 from ._endpoints import EMBEDDED, check_endpoint, is_same_account, refuse_path
-from ._settings_problems import TWO_ACCOUNTS, Wording, error_of
+from ._settings_problems import ONE_CONTAINER, TWO_ACCOUNTS, Wording, error_of
 from ._settings_sources import KEY_VARIABLE, PathText, read
 from ._settings_values import Frozen, fold_case, refuse_key, split_names
 from ._throughput import check_throughput
@@ -309,6 +309,12 @@ class CosmosStateSettings(Frozen, BaseSettings):
             self.is_embedded or is_same_account(self.endpoint, auth.endpoint)
         ):
             raise PydanticCustomError(TWO_ACCOUNTS, "two accounts")
+        return self
+
+    @model_validator(mode="after")
+    def _check_containers(self) -> Self:
+        if len({self.name_of(definition) for definition in CONTAINERS}) < len(CONTAINERS):
+            raise PydanticCustomError(ONE_CONTAINER, "one container")
         return self
 
     @property

@@ -159,6 +159,23 @@ async def test_the_other_key_is_still_there_after_an_outage(
     assert len(rotations(events)) == 1
 
 
+async def test_the_other_key_is_still_there_after_a_refusal_of_something_else(emulator: CosmosEmulator) -> None:
+    """A 403 while the other key opens, as a firewall gives it, has not refused that key: it is tried again."""
+    settings = settings_of(emulator, key=emulator.key, secondary_key=OTHER)
+    async with CosmosStateFactory(settings) as factory:
+        state = factory.for_tenant("contoso")
+        await state.checkpoints.save(checkpoint("cp-1"))
+        await state.history().count("s-1")
+        regenerate(emulator)
+        emulator.faults.add(Fault(resource="colls", status=403, times=None))
+        with pytest.raises(errors.AccessDeniedError) as caught:
+            await state.checkpoints.load("cp-1")
+        assert caught.value.status_code == 403
+        emulator.faults.clear()
+        assert await state.history().count("s-1") == 0
+        assert (await state.checkpoints.load("cp-1")).checkpoint_id == "cp-1"
+
+
 async def test_closing_while_the_key_changes(emulator: CosmosEmulator) -> None:
     """Whoever is refused after the factory was closed is told that it is closed."""
     factory = CosmosStateFactory(settings_of(emulator, key=emulator.key, secondary_key=OTHER))

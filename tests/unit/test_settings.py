@@ -450,6 +450,21 @@ WRONG: dict[str, Callable[[str], dict[str, Any]]] = {
 }
 
 
+@pytest.mark.parametrize(
+    "names",
+    [
+        {"history_container": "both", "session_container": "both"},
+        {"checkpoint_container": "history"},
+        {"session_container": "checkpoints"},
+    ],
+)
+def test_containers_are_not_shared(names: dict[str, str]) -> None:
+    """Deleting a session's history would take parts of the session with it, whose key is the same."""
+    error = str(refused(**names))
+    assert all(f"COSMOS_WORKFLOW_STATE_{kind}_CONTAINER" in error for kind in ("CHECKPOINT", "HISTORY", "SESSION"))
+    assert "name the same container twice" in error
+
+
 def test_a_key_in_place_of_a_client_id() -> None:
     """It is not kept: it would be shown as an identifier."""
     assert "COSMOS_WORKFLOW_STATE_AUTH__CLIENT_ID" in str(refused(auth={"mode": "managed_identity", "client_id": KEY}))
