@@ -67,7 +67,7 @@ FULLY_COVERED = (
     "_keyframes.py",
     "_listing.py",
     "_maf.py",
-    "_messages.py",
+    "_message*.py",
     "_migration/*",
     "_operations.py",
     "_payloads.py",

@@ -14,13 +14,18 @@ COSMOS_WORKFLOW_STATE_KEY, and COSMOS_WORKFLOW_STATE_PROVISIONING=create the fir
 import argparse
 import asyncio
 import os
+import sys
 
 from agent_framework import Agent, Workflow, WorkflowBuilder
-from agent_framework.foundry import FoundryChatClient
 from azure.core.credentials_async import AsyncTokenCredential
 from azure.identity.aio import DefaultAzureCredential
 
 from cosmos_workflow_state import CosmosStateFactory, TenantCheckpointStorage
+
+try:
+    from agent_framework.foundry import FoundryChatClient
+except ImportError as error:
+    sys.exit(str(error))
 
 NAME = "write-and-review"  # a fixed name: a process finds only checkpoints of workflows it can name
 

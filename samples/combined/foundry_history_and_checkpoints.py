@@ -14,14 +14,19 @@ COSMOS_WORKFLOW_STATE_KEY, and COSMOS_WORKFLOW_STATE_PROVISIONING=create the fir
 import argparse
 import asyncio
 import os
+import sys
 from typing import Never
 
 from agent_framework import Agent, Executor, Workflow, WorkflowBuilder, WorkflowContext, handler, response_handler
-from agent_framework.foundry import FoundryChatClient
 from azure.core.credentials_async import AsyncTokenCredential
 from azure.identity.aio import DefaultAzureCredential
 
 from cosmos_workflow_state import CosmosStateFactory, TenantCheckpointStorage, TenantState
+
+try:
+    from agent_framework.foundry import FoundryChatClient
+except ImportError as error:
+    sys.exit(str(error))
 
 NAME = "refunds"  # a fixed name: a process finds only checkpoints of workflows it can name
 COMPLAINT = "The bicycle that I bought does not fold. I want my money back."

@@ -7,7 +7,7 @@
     curl -X POST -H "Authorization: Bearer TOKEN" "localhost:8000/trips/ID/answer?answer=yes"
 
 The first answers with the trip's ID, the second with what was decided, also by a server that was started in between.
-With a token of fabrikam, contoso's trip is not found.
+With a token of fabrikam, contoso's trip is not found. State is kept in ./fastapi_app.db.
 """
 
 import os
@@ -31,6 +31,7 @@ NAME = "multi-tenant-trips"
 AUDIENCE = "https://trips.example"
 # An identity provider signs with a private key of its own: then this is ["RS256"], and TOKEN_KEY its public key.
 ALGORITHMS = ["HS256"]
+TOKEN_KEY = os.environ.get("TOKEN_KEY") or sys.exit("set TOKEN_KEY first, as is said at the top of this file")
 
 
 class Approval(Executor):
@@ -55,8 +56,7 @@ def build() -> Workflow:
 
 @asynccontextmanager
 async def lifespan(app: FastAPI) -> AsyncGenerator[None]:
-    """Keep one factory open as long as the application serves; without a key for tokens it does not start."""
-    app.state.token_key = os.environ["TOKEN_KEY"]
+    """Keep one factory open as long as the application serves."""
     os.environ.setdefault("COSMOS_WORKFLOW_STATE_ENDPOINT", "embedded:fastapi_app.db")
     async with CosmosStateFactory() as app.state.factory:
         yield
@@ -68,8 +68,7 @@ app = FastAPI(lifespan=lifespan)
 def tenant(request: Request, bearer: Annotated[HTTPAuthorizationCredentials, Depends(HTTPBearer())]) -> TenantState:
     """Return the state of the tenant that the token names; nothing else in a request has a say in it."""
     try:
-        key, token = request.app.state.token_key, bearer.credentials
-        claims = jwt.decode(token, key, ALGORITHMS, {"require": ["aud", "exp"]}, audience=AUDIENCE)
+        claims = jwt.decode(bearer.credentials, TOKEN_KEY, ALGORITHMS, {"require": ["aud", "exp"]}, audience=AUDIENCE)
     except jwt.InvalidTokenError:
         raise HTTPException(401, "the token is not valid", {"WWW-Authenticate": "Bearer"}) from None
     factory: CosmosStateFactory = request.app.state.factory
@@ -113,7 +112,7 @@ if __name__ == "__main__":
             uvicorn.run(app)
         case ["token", tenant_id]:
             claims = {"aud": AUDIENCE, "exp": int(time.time()) + 3600, "tid": tenant_id}
-            print(jwt.encode(claims, os.environ["TOKEN_KEY"], ALGORITHMS[0]))
+            print(jwt.encode(claims, TOKEN_KEY, ALGORITHMS[0]))
         case _:
             print(__doc__, file=sys.stderr)
             sys.exit(2)

@@ -2,7 +2,8 @@
 
 A batch creates messages under the next numbers and replaces the head in the version that was read: the service does
 all of it or nothing, so of two writers one is refused, reads the head again and goes on from there. Each batch is whole
-in itself; whatever interrupts a save leaves a beginning of it, and the same save again adds the rest.
+in itself; whatever interrupts a save leaves a beginning of it, and the same save again adds the rest. Whenever the head
+turns out to be another writer's, what is left to add is judged again: that writer may have added the same.
 """
 
 from __future__ import annotations
@@ -10,15 +11,16 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import random
+import secrets
 import uuid
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, Final
+from dataclasses import dataclass, field
+from typing import Final
 
 from ._codec import encode_whole
 from ._conversations import Conversation
 from ._gateway import Create, Delete, Refusal, Replace, Step
-from ._heads import Head
+from ._heads import BEGINNINGS, MAX_SEQUENCE, Head
 from ._history_items import StoredMessage, head_id, head_item, message_id, message_item
 from ._history_uploads import collect
 from ._identities import first_new, needed
@@ -73,7 +75,7 @@ class _Batch:
     """
 
     head: Head
-    steps: tuple[Step, ...]
+    steps: tuple[Step, ...] = field(repr=False)
     cargo: tuple[_Cargo, ...]
     first: int
 
@@ -122,7 +124,7 @@ class Append:
             raise
 
     async def _run(self, known: Head | None) -> tuple[Head, int]:
-        head = await self._conversation.head() if known is None else known
+        head = await self._head() if known is None else known
         await self._judge(head)
         added, tries = 0, 0
         while self._left[self._stored :]:
@@ -136,11 +138,22 @@ class Append:
                 head, tries, added = done, 0, added + len(batch.cargo)
                 self._spare += self._left[: self._stored]
                 self._left, self._stored = self._left[self._stored + len(batch.cargo) :], 0
+                if self._left and head.write_id != batch.head.write_id:
+                    await self._judge(head)
         if known is not None and head is known and (await self._conversation.head()).etag != known.etag:
             # No batch has asked whether that head still stands: the history may have been cleared meanwhile.
             return await self._run(None)
         await self._give_up()
         return head, added
+
+    async def _head(self) -> Head:
+        """Read the head; where there is none there must be no messages either, that somebody else is to count.
+
+        Raises:
+            StateCorruptError: There are.
+        """
+        head = await self._conversation.head()
+        return head if head.etag else (await self._conversation.read(0))[0]
 
     async def _judge(self, head: Head) -> None:
         """Find out how many of the messages that are left are stored by now."""
@@ -150,16 +163,17 @@ class Append:
 
     async def _batch(self, head: Head) -> _Batch:
         """Return what is written next: as many of the messages as one batch takes, at least one."""
+        head = head.begun(secrets.randbelow(BEGINNINGS))
         write_id, chosen, size = uuid.uuid4().hex, list[_Cargo](), 0
         creates, ends = list[Step](), list[Step]()
         for sequence, cargo in enumerate(self._left[self._stored :], start=head.next):
-            item = await self._item(cargo, sequence, write_id)
-            size += item_bytes(item)
+            create = await self._create(cargo, sequence, write_id)
+            size += item_bytes(create.item)
             steps = 1 + len(creates) + len(ends) + 1 + (cargo.upload is not None)
             if chosen and (steps > _MAX_STEPS or size > _MAX_BATCH_BYTES):
                 break
             chosen.append(cargo)
-            creates.append(Create(item))
+            creates.append(create)
             if cargo.upload is not None:
                 # A message is committed only if nobody has taken the guard of its parts away before.
                 ends.append(Delete(upload_guard_id(cargo.upload.write_id)))
@@ -168,17 +182,19 @@ class Append:
         first: Step = Replace(own, head.etag) if head.etag else Create(own)
         return _Batch(after, (first, *creates, *ends), tuple(chosen), head.next)
 
-    async def _item(self, cargo: _Cargo, sequence: int, write_id: str) -> dict[str, Any]:
+    async def _create(self, cargo: _Cargo, sequence: int, write_id: str) -> Create:
+        if sequence > MAX_SEQUENCE:
+            raise StateCorruptError("the history is numbered as high as none ever is", **self._conversation.which)
         if cargo.payload is None:
-            raw = cargo.entry.raw
-            cargo.payload = await off_loop(len(raw), lambda: encode_whole(raw, payload_format=FORMAT))
+            entry = cargo.entry
+            cargo.payload = await off_loop(len(entry.raw), lambda: encode_whole(entry.raw, payload_format=FORMAT))
         if cargo.upload is None:
             # Written for the head: under which number the message comes to stand is decided by the batch.
             ttl = NEVER if self._ttl is None else self._ttl
             owner = head_id(self._source_id)
             cargo.upload = await self._conversation.uploads.write(owner, cargo.payload.data, ttl)
         message = StoredMessage(sequence, cargo.entry.stored, write_id, cargo.payload, cargo.upload)
-        return message_item(self._place, self._source_id, message, self._ttl)
+        return Create(message_item(self._place, self._source_id, message, self._ttl))
 
     async def _commit(self, batch: _Batch, tries: int) -> _Refused | Head:
         """Write a batch; where its outcome cannot be known, read the truth before anything is said.
@@ -208,7 +224,7 @@ class Append:
     async def _head_after(self, *, lost: bool) -> Head:
         """Read the head after a refusal, which may be of this save's own work where an answer was lost."""
         try:
-            return await self._conversation.head()
+            return await self._head()
         except ServiceError as error:
             error.outcome_unknown |= lost
             raise

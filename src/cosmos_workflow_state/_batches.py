@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final, cast
 
 from azure.core.exceptions import DecodeError
@@ -23,21 +23,21 @@ class Read:
 class Create:
     """A step of a batch: no item with this id may be there."""
 
-    item: dict[str, Any]
+    item: dict[str, Any] = field(repr=False)
 
 
 @dataclass(frozen=True, slots=True)
 class Upsert:
     """A step of a batch: create the item or replace what is there."""
 
-    item: dict[str, Any]
+    item: dict[str, Any] = field(repr=False)
 
 
 @dataclass(frozen=True, slots=True)
 class Replace:
     """A step of a batch: replace the version ``etag`` of the item."""
 
-    item: dict[str, Any]
+    item: dict[str, Any] = field(repr=False)
     etag: str
 
 

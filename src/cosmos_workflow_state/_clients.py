@@ -32,6 +32,12 @@ CLIENT_OPTIONS: Final[dict[str, Any]] = {
 }
 
 
+def is_to_be_made(settings: CosmosStateSettings) -> bool:
+    """Tell whether entering a client would create a state file."""
+    path = settings.embedded_path
+    return path is not None and path.parent.is_dir() and not path.exists()
+
+
 async def enter_client(
     settings: CosmosStateSettings,
     opening: AsyncExitStack,
@@ -45,7 +51,7 @@ async def enter_client(
     Args:
         settings: Where, and with which identity where neither key nor credential is given.
         opening: Closes all that is opened here; a given credential is not.
-        access: Who asks, for the remedy when the service refuses.
+        access: Who asks, for what is said when it cannot be opened or the service refuses.
         key: The account key that signs.
         credential: A token credential of the caller's.
 
@@ -54,7 +60,7 @@ async def enter_client(
         ServiceError: The service refused or could not be reached.
         SettingsError: There is no identity, or no token may be sent to the endpoint.
     """
-    client = await _build(settings, opening, credential if key is None else key)
+    client = await _build(settings, opening, access, credential if key is None else key)
     # Before entering: a client whose entering fails has a session to close, and without entering there would be no
     # session token, so no reading of what was just written.
     opening.push_async_callback(client.close)
@@ -64,16 +70,19 @@ async def enter_client(
 
 
 async def _build(
-    settings: CosmosStateSettings, opening: AsyncExitStack, given: SecretStr | AsyncTokenCredential | None
+    settings: CosmosStateSettings,
+    opening: AsyncExitStack,
+    access: Access,
+    given: SecretStr | AsyncTokenCredential | None,
 ) -> CosmosClient:
     if settings.is_embedded:
-        account = await _open_embedded(settings.embedded_path)
+        account = await _open_embedded(settings.embedded_path, access)
         opening.push_async_callback(account.close)
         return CosmosClient(account.endpoint, account.key, transport=account.transport(), **CLIENT_OPTIONS)
     if isinstance(given, SecretStr):
         # In no variable of this frame, nor of those it leaves through: error trackers record them.
         return CosmosClient(settings.endpoint, given.get_secret_value(), **CLIENT_OPTIONS)
-    refuse_plain_http(settings)
+    refuse_plain_http(access)
     proof = given if given is not None else await _own_credential(settings, opening)
     return CosmosClient(settings.endpoint, proof, **CLIENT_OPTIONS)
 
@@ -82,13 +91,13 @@ async def _own_credential(settings: CosmosStateSettings, opening: AsyncExitStack
     return await opening.enter_async_context(make_credential(settings))
 
 
-async def _open_embedded(path: Path | None) -> EmbeddedAccount:
+async def _open_embedded(path: Path | None, access: Access) -> EmbeddedAccount:
     try:
         return await open_embedded(path)
     except (EngineError, OSError) as error:
         fault = str(error) if path is None else _fault_of(path, error)
         raise ProvisioningError(
-            f"the state file that COSMOS_WORKFLOW_STATE_ENDPOINT names cannot be opened: {fault}; it takes a path "
+            f"the state file that {access.named_by} names cannot be opened: {fault}; it takes a path "
             "in a directory that exists and that this user may write to, for example embedded:state.db"
         ) from error
 

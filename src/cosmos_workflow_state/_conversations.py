@@ -10,6 +10,7 @@ from collections.abc import AsyncIterator, Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
+from operator import eq
 from typing import Final
 
 from agent_framework import Message
@@ -23,7 +24,7 @@ from ._history_queries import Parameters
 from ._logging import ISOLATION_VIOLATED, emit
 from ._messages import FORMAT, deserialize
 from ._operations import Operations
-from ._records import SessionPlace, UnreadableError, Upload
+from ._records import EncodedPayload, SessionPlace, UnreadableError, Upload
 from ._threads import off_loop, side_by_side
 from ._uploads import MissingItemError, Uploads
 from .errors import StateCorruptError, StateFields, StateTooLargeError
@@ -153,13 +154,15 @@ class Conversation:
             return Head() if item is None else read_head(item)
 
     async def newest_identities(self, head: Head, count: int) -> tuple[str, ...]:
-        """Return what the newest messages are told by, oldest first; no request where the head holds so many.
+        """Return what the newest messages are told by, oldest first, those that have expired left out or not.
+
+        No request where the head holds so many: unless lives differ, the newest message is the last to expire.
 
         Raises:
             StateCorruptError: What is stored cannot be read.
             ServiceError: The service refused, throttled or could not be reached.
         """
-        if count <= len(head.recent):
+        if not count or (count <= len(head.recent) and not head.lives_differ):
             return head.recent[len(head.recent) - count :]
         parameters = _history_queries.of_source(
             self.place, self.source_id, first=head.first, end=head.next, limit=count
@@ -188,13 +191,16 @@ class Conversation:
     async def read(self, limit: int | None) -> tuple[Head, list[Message]]:
         """Return the head and the newest messages, oldest first. One request a page, and one for each part.
 
-        What is not whole is read again before it is called lost: a history may be cleared while it is read.
+        One more where messages expire and there is more than a page.
+
+        What is not whole is read again before it is called lost: a history may be cleared while it is read, or deleted
+        and begun anew.
 
         Args:
             limit: How many messages at most, None for all.
 
         Raises:
-            StateCorruptError: What is stored cannot be read, or is not there although the head counts it.
+            StateCorruptError: What is stored cannot be read, or is not what the head counts.
             StateTooLargeError: A message is over this process's ``max_payload_bytes``.
             ServiceError: The service refused, throttled or could not be reached.
         """
@@ -206,16 +212,22 @@ class Conversation:
         try:
             return await self._read_once(limit)
         except MissingItemError:
-            raise StateCorruptError("the history counts messages that are not there", **self.which) from None
+            raise StateCorruptError("the head of the history does not count what is there", **self.which) from None
 
     async def _read_once(self, limit: int | None) -> tuple[Head, list[Message]]:
+        asked_before = self.meter.requests
         items = [item async for item in self._newest_first(limit)]
+        asked = self.meter.requests - asked_before
         with self.about():
             head = read_head(items.pop(0)) if items and items[0].get("type") == HEAD_TYPE else Head()
             found = [read_message(item) for item in reversed(items)]
-        stored = [message for message in found if message.sequence >= head.first]
-        _check_whole(head, stored, limit)
-        return head, await self._messages(stored)
+        _check_whole(head, [message.sequence for message in found], limit)
+        if asked > 1 and head.shortest_ttl is not None:
+            # What has expired is not missed, so what was deleted between two pages is not, either.
+            after = await self.head()
+            if (after.began, after.first) != (head.began, head.first):
+                raise MissingItemError
+        return head, await self._messages([message for message in found if message.sequence >= head.first])
 
     def _newest_first(self, limit: int | None) -> AsyncIterator[Item]:
         """Yield the head and the newest messages, and what a clearing has not deleted yet."""
@@ -228,33 +240,51 @@ class Conversation:
     async def _messages(self, stored: Sequence[StoredMessage]) -> list[Message]:
         for message in stored:
             self.check_size(message.payload.size)
-        pieces = [message.payload.data for message in stored]
+        payloads = [message.payload for message in stored]
 
         async def fetch(index: int, made: Upload) -> None:
-            pieces[index] = await self.uploads.read(made)
+            payloads[index] = replace(payloads[index], data=await self.uploads.read(made))
 
         with self.about():
             uploads = [(index, message.upload) for index, message in enumerate(stored)]
             await side_by_side(partial(fetch, index, made) for index, made in uploads if made is not None)
-            size = sum(message.payload.size for message in stored)
-            return await off_loop(size, lambda: list(map(self._restored, stored, pieces)))
+            size = sum(payload.size for payload in payloads)
+            restored = await off_loop(size, lambda: list(map(self._restored, payloads)))
+            return [_message(one) for one in restored]
 
-    def _restored(self, stored: StoredMessage, data: bytes) -> Message:
-        if stored.payload.format != FORMAT:
-            raise UnreadableError("a message has a format that this version does not know")
-        raw = decode_payload(replace(stored.payload, data=data))
-        return deserialize(raw, self.place, self.source_id)
+    def _restored(self, payload: EncodedPayload) -> Message | str:
+        """Return the message in a payload, or why it cannot be read: an error carries what it has come through."""
+        if payload.format != FORMAT:
+            return "a message has a format that this version does not know"
+        try:
+            return deserialize(decode_payload(payload), self.place, self.source_id)
+        except UnreadableError as error:
+            return str(error)
 
 
-def _check_whole(head: Head, stored: Sequence[StoredMessage], limit: int | None) -> None:
-    """Check that all messages are there which the head counts, and no others.
+def _message(restored: Message | str) -> Message:
+    if isinstance(restored, str):
+        raise UnreadableError(restored)
+    return restored
+
+
+def _check_whole(head: Head, found: Sequence[int], limit: int | None) -> None:
+    """Check that all messages are there which the head counts, and no others but what a clearing may have left.
+
+    Args:
+        head: The head.
+        found: The numbers of the messages that were found, in order.
+        limit: How many were asked for at most, None for all.
 
     Raises:
         MissingItemError: They are not; where messages expire, only those that are too many can be told.
     """
-    sequences = [message.sequence for message in stored]
-    first = head.first if limit is None else max(head.first, head.next - limit)
-    if head.shortest_ttl is None and sequences != list(range(first, head.next)):
+    if found and not head.began <= found[0] <= found[-1] < head.next:
         raise MissingItemError
-    if sequences and sequences[-1] >= head.next:
+    first = head.first if limit is None else max(head.first, head.next - limit)
+    counted = [number for number in found if number >= head.first]
+    if head.shortest_ttl is not None:
+        return
+    # The range is as long as a head says it is, so it is never gone through before its length is compared.
+    if len(counted) != head.next - first or not all(map(eq, counted, range(first, head.next))):
         raise MissingItemError

@@ -16,6 +16,7 @@ from pydantic import SecretStr
 
 from ._auth_settings import AzureCliAuth, DefaultAuth, ManagedIdentityAuth, WorkloadIdentityAuth
 from ._endpoints import is_plain_http
+from ._remedies import Access
 from ._settings_sources import KEY_VARIABLE, PREFIX
 from .errors import SettingsError
 from .settings import ConnectionStringAuth, CosmosStateSettings, KeyAuth, auth_error
@@ -92,17 +93,17 @@ def make_credential(settings: CosmosStateSettings) -> OwnCredential:
             raise TypeError("a key makes no token credential")
 
 
-def refuse_plain_http(settings: CosmosStateSettings) -> None:
+def refuse_plain_http(access: Access) -> None:
     """Check that a token could be sent to the endpoint.
 
     Raises:
         SettingsError: Others could read it on its way: the endpoint is plain http.
     """
-    if is_plain_http(settings.endpoint):
+    if is_plain_http(access.endpoint):
         raise SettingsError(
             "1 setting is wrong:\n"
-            f"  {PREFIX}ENDPOINT is plain http, over which no token is sent: it takes an https:// endpoint for an "
-            f"identity; or set {KEY_VARIABLE}, with which requests are signed and which is not sent itself"
+            f"  {access.named_by} is plain http, over which no token is sent: it takes an https:// endpoint for an "
+            f"identity; or set {access.keys}, with which requests are signed and which is not sent itself"
         )
 
 

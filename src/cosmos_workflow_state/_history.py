@@ -1,6 +1,6 @@
 """The chat history of one tenant, as the framework asks for it: its hooks stay its own, each method is one event.
 
-What the methods do is in `_conversations`, `_appending` and `_clearing`.
+What the methods do is in `_conversations`, `_appending`, `_clearing` and `_history_deleting`.
 """
 
 from __future__ import annotations
@@ -12,10 +12,12 @@ from agent_framework import HistoryProvider, Message
 
 from . import _history_queries
 from ._appending import Append
-from ._clearing import clear, delete_session
+from ._clearing import clear
 from ._conversations import Conversation, HistoryBackend
 from ._gateway import Meter
 from ._heads import Head, from_state, to_state
+from ._history_deleting import delete_session
+from ._history_items import read_listed
 from ._identity import TenantId, accept_session_id, accept_source_id, tenant_prefix
 from ._logging import (
     HISTORY_CLEAR,
@@ -24,11 +26,14 @@ from ._logging import (
     HISTORY_LIST_SESSIONS,
     HISTORY_READ,
     HISTORY_SAVE,
+    HISTORY_VALUES_LEFT_OUT,
     ISOLATION_VIOLATED,
+    ITEM_UNREADABLE,
     emit,
 )
+from ._message_losses import types_left_out
 from ._messages import Entry, entry
-from ._records import RefusedTypesError, SessionPlace
+from ._records import RefusedTypesError, SessionPlace, UnreadableError
 from ._view import accept_whole_number
 from .errors import StateNotRestorableError
 from .typing import HistoryOptions
@@ -88,7 +93,7 @@ class TenantHistoryProvider(HistoryProvider):
 
         Raises:
             InvalidIdentifierError: The session id is refused, also one that is None or empty.
-            StateCorruptError: What is stored cannot be read, or a message is lost.
+            StateCorruptError: What is stored cannot be read, or a message is lost, or the head that counts them.
             StateTooLargeError: A message is over this process's ``max_payload_bytes``.
             ServiceError: The service refused, throttled or could not be reached.
         """
@@ -111,9 +116,10 @@ class TenantHistoryProvider(HistoryProvider):
     ) -> None:
         """Add to a session those of the messages that are new, as the framework judges that; all of them, in order.
 
-        One request after a `get_messages` or a save with the same state, else two; more for what is too much for a
-        batch. The messages are copied before the first suspension, so they may go on changing. Interrupted, the same
-        save again adds what is missing.
+        One request after a `get_messages` or a save with the same state, else two, and three where the session begins;
+        more for what is too much for a batch, and one more where messages live differently long. The messages are
+        copied before the first suspension, so they may go on changing. Interrupted, the same save again adds what is
+        missing.
 
         Args:
             session_id: Not empty, at most 1,024 UTF-8 bytes.
@@ -125,7 +131,7 @@ class TenantHistoryProvider(HistoryProvider):
             InvalidIdentifierError: The session id is refused, also one that is None or empty.
             StateConflictError: Other writers kept adding to the session.
             StateCorruptError: What is stored cannot be read.
-            StateNotRestorableError: A message holds what JSON cannot hold; nothing is saved.
+            StateNotRestorableError: A message cannot be written as JSON and read back; nothing is saved.
             StateTooLargeError: A message is over ``max_payload_bytes``; nothing is saved.
             ServiceError: The service refused, throttled or could not be reached.
         """
@@ -136,6 +142,7 @@ class TenantHistoryProvider(HistoryProvider):
             HISTORY_SAVE, conversation.meter, source_id=self.source_id, **conversation.place.fields
         ) as event:
             entries = _entries(conversation, messages)
+            self._tell_of_losses(conversation, messages)
             # Taken out until it is known again: a save that fails may have been done.
             known = None if state is None else from_state(state.pop(_HEAD, None), conversation.place, self.source_id)
             head, added = await Append(conversation, entries, self._ttl).run(known)
@@ -161,8 +168,9 @@ class TenantHistoryProvider(HistoryProvider):
     async def clear(self, session_id: str) -> None:
         """Take all messages of a session away, those of this source.
 
-        Done with one write, after which the messages are deleted. What is saved meanwhile, with whatever state, is
-        there afterwards. Also repairs a history of which items were lost.
+        Done with one write, after which the messages are deleted. What is saved after that write stays, whatever
+        becomes of its answer; what is saved between the call and the write is cleared with the rest. Also repairs a
+        history of which items were lost. Interrupted, the next one deletes what is left lying.
 
         Raises:
             InvalidIdentifierError: The session id is refused.
@@ -179,6 +187,8 @@ class TenantHistoryProvider(HistoryProvider):
     async def list_sessions(self) -> list[str]:
         """Return the ids of the tenant's sessions that have messages of this source, sorted. One request a page.
 
+        One whose head cannot be read is an event, and left out.
+
         Raises:
             ServiceError: The service refused, throttled or could not be reached.
         """
@@ -188,20 +198,21 @@ class TenantHistoryProvider(HistoryProvider):
         ) as event:
             parameters = _history_queries.of_sessions(tenant, self.source_id)
             rows = self._backend.gateway.query(_history_queries.SESSIONS, parameters, tenant_prefix(tenant), meter)
-            found = sorted([row["session_id"] async for row in rows if self._owns(row) and row["first"] != row["next"]])
+            found = {session_id async for row in rows for session_id in self._with_messages(row)}
             event.add(count=len(found))
-            return found
+            return sorted(found)
 
     async def delete_session(self, session_id: str) -> bool:
         """Delete everything of a session, of every source; return False when there was nothing.
 
-        Of the history only: the session in ``TenantState.sessions`` is another matter. What is saved meanwhile stays.
+        Of the history only: the session in ``TenantState.sessions`` is another matter. What is saved once a source has
+        been cleared stays, see `clear`.
 
         Raises:
             InvalidIdentifierError: The session id is refused.
             ProvisioningError: Interrupted uploads are left, and the account does not order reads after writes.
             StateConflictError: Other writers kept adding to the session.
-            StateCorruptError: Items are left that this version cannot read; all others are deleted.
+            StateCorruptError: Items of a kind that this version does not know are left; all others are deleted.
             ServiceError: The service refused, throttled or could not be reached; a repeat goes on.
         """
         conversation = self._conversation(session_id)
@@ -217,15 +228,29 @@ class TenantHistoryProvider(HistoryProvider):
         place = SessionPlace(self._tenant, accept_session_id(session_id or ""))
         return Conversation(self._backend, place, self.source_id, Meter())
 
+    def _tell_of_losses(self, conversation: Conversation, messages: Sequence[Message]) -> None:
+        """Emit one warning about values that the framework's encoding of these messages leaves out or changes."""
+        types = sorted({name for message in messages for name in types_left_out(message)})
+        if types:
+            log, which = self._backend.operations.logger.warning, conversation.place.fields
+            emit(log, HISTORY_VALUES_LEFT_OUT, source_id=self.source_id, types=", ".join(types), **which)
+
     def _remember(self, state: dict[str, Any] | None, conversation: Conversation, head: Head) -> None:
         if state is not None:
             state[_HEAD] = to_state(head, conversation.place, self.source_id)
 
-    def _owns(self, row: dict[str, Any]) -> bool:
-        if (row.get("tenant_id"), row.get("source_id")) == (self._tenant.value, self.source_id):
-            return True
-        emit(self._backend.operations.logger.error, ISOLATION_VIOLATED, tenant_id=self._tenant.value)
-        return False
+    def _with_messages(self, row: dict[str, Any]) -> list[str]:
+        """Return the session that a head is of, if it is ours, can be read and counts any messages."""
+        log = self._backend.operations.logger.error
+        if (row.get("tenant_id"), row.get("source_id")) != (self._tenant.value, self.source_id):
+            emit(log, ISOLATION_VIOLATED, tenant_id=self._tenant.value)
+            return []
+        try:
+            session_id, count = read_listed(row)
+        except UnreadableError:
+            emit(log, ITEM_UNREADABLE, tenant_id=self._tenant.value, source_id=self.source_id)
+            return []
+        return [session_id] if count else []
 
 
 def _entries(conversation: Conversation, messages: Sequence[Message]) -> list[Entry]:

@@ -9,14 +9,15 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final, cast
+from typing import Any, Final, TypeGuard, cast
 
 from ._fields import field
 from ._heads import MAX_SEQUENCE, Head, head_fields, read_head_fields
 from ._identities import is_identity
-from ._identity import encode_component
+from ._identity import accept_session_id, accept_source_id, encode_component
 from ._items import check_type, data_fields, item_base, lies_in, payload_fields, read_data, read_payload, read_upload
 from ._records import EncodedPayload, SessionPlace, UnreadableError, Upload
+from .errors import InvalidIdentifierError
 
 HEAD_TYPE: Final = "history_head"
 MESSAGE_TYPE: Final = "message"
@@ -101,6 +102,26 @@ def message_item(place: SessionPlace, source_id: str, message: StoredMessage, tt
     }
 
 
+def is_number(value: object) -> TypeGuard[int]:
+    """Return whether a message may have this number."""
+    return isinstance(value, int) and 0 <= value <= MAX_SEQUENCE
+
+
+def is_in_place(item: Mapping[str, Any]) -> bool:
+    """Return whether a head or a message is where its source and number say, and so where a history is looked for."""
+    try:
+        source_id = accept_source_id(item.get("source_id", ""))
+    except InvalidIdentifierError:
+        return False
+    if item.get("type") == HEAD_TYPE:
+        return item.get("id") == head_id(source_id)
+    sequence = item.get("sequence")
+    if not is_number(sequence):
+        return False
+    place = message_id(source_id, sequence), order_of(source_id, sequence)
+    return (item.get("id"), item.get("sort_key")) == place
+
+
 def is_of(item: Mapping[str, Any], place: SessionPlace, source_id: str) -> bool:
     """Return whether an item is one of this session and source; to be asked of every item, before anything else."""
     return lies_in(item, place) and item.get("source_id") == source_id
@@ -124,8 +145,10 @@ def read_message(item: Mapping[str, Any]) -> StoredMessage:
     """
     check_type(item, MESSAGE_TYPE)
     sequence, told_by = field(item, "sequence", int), field(item, "identity", str)
-    if item.get("sort_key") != order_of(field(item, "source_id", str), sequence) or not is_identity(told_by):
+    if not is_number(sequence) or item.get("sort_key") != order_of(field(item, "source_id", str), sequence):
         raise UnreadableError("a message is not where its number says")
+    if not is_identity(told_by):
+        raise UnreadableError("a message lacks what it is told by")
     fields = cast("Mapping[str, Any]", field(item, "payload", dict))
     upload = read_upload(fields)
     return StoredMessage(
@@ -135,6 +158,22 @@ def read_message(item: Mapping[str, Any]) -> StoredMessage:
         payload=read_payload(fields, read_data(fields) if upload is None else b""),
         upload=upload,
     )
+
+
+def read_listed(row: Mapping[str, Any]) -> tuple[str, int]:
+    """Return the session, and how many messages of it count, in what the query for sessions finds.
+
+    Raises:
+        UnreadableError: A field is missing, of another kind or impossible.
+    """
+    try:
+        session_id = accept_session_id(field(row, "session_id", str))
+    except InvalidIdentifierError:
+        raise UnreadableError("a head is of a session that cannot be") from None
+    first, end = field(row, "first", int), field(row, "next", int)
+    if not 0 <= first <= end:
+        raise UnreadableError("a head counts what is impossible")
+    return session_id, end - first
 
 
 def _head_order(source_id: str) -> str:

@@ -21,7 +21,7 @@ _OWNER: Final = "c.tenant_id, c.session_id, c.source_id"
 
 _CONTENT: Final = (
     f"{_OWNER}, c.type, c.schema, c.sort_key, c.sequence, c.identity, c.write_id, c.payload, "
-    "c.first, c.next, c.recent, c.shortest_ttl, c.ttl, c._etag"
+    "c.began, c.first, c.next, c.recent, c.shortest_ttl, c.ttl, c._etag"
 )
 """Everything that is read of a head or a message; the service's own fields are a fifth of a small one."""
 
@@ -30,14 +30,15 @@ NEWEST_FIRST: Final = f"SELECT {_CONTENT} {_IN_SOURCE} ORDER BY c.sort_key DESC"
 NEWEST: Final = f"{NEWEST_FIRST} OFFSET 0 LIMIT @limit"
 IDENTITIES: Final = f"SELECT {_OWNER}, c.identity {_IN_SOURCE} ORDER BY c.sort_key DESC OFFSET 0 LIMIT @limit"
 MESSAGES: Final = (
-    f"SELECT c.id, {_OWNER}, c.sequence, c.payload.write_id, c.payload.parts {_IN_SOURCE} ORDER BY c.sort_key DESC"
+    f"SELECT c.id, {_OWNER}, c.sequence, c.payload.write_id, c.payload.parts, c._etag {_IN_SOURCE} "
+    "ORDER BY c.sort_key DESC"
 )
-"""What messages are called, their numbers, and the uploads that they name."""
+"""What messages are called, their numbers and versions, and the uploads that they name."""
 COUNT: Final = f"SELECT COUNT(1) AS messages {_IN_SOURCE}"
 
 SESSIONS: Final = f"SELECT {_OWNER}, c.first, c.next {_HEADS}"
 """The heads of a source in all sessions of a tenant."""
-EVERYTHING: Final = f"SELECT c.id, {_OWNER}, c.type, c.write_id {_IN_SESSION}"
+EVERYTHING: Final = f"SELECT c.id, {_OWNER}, c.type, c.sort_key, c.sequence, c.write_id, c._etag {_IN_SESSION}"
 """All items of a session, of every source, without their data."""
 NAMING: Final = (
     f"SELECT TOP 1 c.tenant_id, c.session_id {_IN_SESSION} AND c.type = @type AND c.payload.write_id = @write_id"

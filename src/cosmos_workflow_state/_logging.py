@@ -67,6 +67,7 @@ FACTORY_CLOSE: Final = Operation("factory.closed", "factory.close_failed")
 CHECKPOINT_LARGE: Final = "checkpoint.large"
 CHECKPOINT_UNDECODABLE: Final = "checkpoint.undecodable"
 CREDENTIAL_KEY_ROTATED: Final = "credential.key_rotated"
+HISTORY_VALUES_LEFT_OUT: Final = "history.values_left_out"
 HOOK_FAILED: Final = "hook.failed"
 ITEM_UNREADABLE: Final = "item.unreadable"
 ISOLATION_VIOLATED: Final = "isolation.violated"

@@ -32,7 +32,7 @@ from agent_framework._workflows._checkpoint_encoding import (
     encode_checkpoint_value,
 )
 
-from ._records import CheckpointHeader, CheckpointKey, RefusedTypesError, UnreadableError
+from ._records import CheckpointHeader, CheckpointKey, RefusedTypesError, TypesNotAllowedError, UnreadableError
 from .typing import PickledValue
 
 _Kind = TypeVar("_Kind")
@@ -136,7 +136,7 @@ class _RecordingUnpickler(_RestrictedUnpickler):
 
     def refusal(self, type_key: str) -> RefusedTypesError:
         if self._refused:
-            return RefusedTypesError(_NOT_ALLOWED, tuple(self._refused))
+            return TypesNotAllowedError(_NOT_ALLOWED, tuple(self._refused))
         if self._missing:
             return RefusedTypesError(_NOT_HERE, tuple(self._missing))
         return RefusedTypesError(_COMES_BACK_WRONG, (type_key,))

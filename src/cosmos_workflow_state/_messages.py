@@ -7,7 +7,7 @@ that knows a private name of the framework.
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final, cast
 
 from agent_framework import Message
@@ -30,7 +30,7 @@ class Entry:
         stored: Its identity as it is read back: what a replay of the history is compared with.
     """
 
-    raw: bytes
+    raw: bytes = field(repr=False)
     given: str
     stored: str
 
@@ -41,16 +41,10 @@ def entry(message: Message, place: SessionPlace, source_id: str) -> Entry:
     Raises:
         RefusedTypesError: It holds what JSON cannot hold, or would not be accepted back.
     """
-    try:
-        fields = {**_owner(place, source_id), "message": message.to_dict()}
-        raw = json.dumps(fields, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "surrogatepass")
-    except (TypeError, ValueError, RecursionError) as error:
-        raise RefusedTypesError(f"a message cannot be written as JSON ({type(error).__name__})") from None
-    try:
-        restored = deserialize(raw, place, source_id)
-    except UnreadableError:
-        raise RefusedTypesError("a message would not be accepted back as it is written") from None
-    return Entry(raw, identity_of(message), identity_of(restored))
+    made = _entry(message, _owner(place, source_id))
+    if isinstance(made, str):
+        raise RefusedTypesError(made)
+    return made
 
 
 def deserialize(raw: bytes, place: SessionPlace, source_id: str) -> Message:
@@ -59,17 +53,10 @@ def deserialize(raw: bytes, place: SessionPlace, source_id: str) -> Message:
     Raises:
         UnreadableError: They are not what `entry` writes, or are another's.
     """
-    try:
-        fields: Any = json.loads(raw.decode("utf-8", "surrogatepass"))
-    except (ValueError, RecursionError):
-        raise UnreadableError("a message is not JSON") from None
-    owner = _owner(place, source_id)
-    values = cast("dict[str, Any]", fields if isinstance(fields, dict) else {})
-    if set(values) != {*owner, "message"}:
-        raise UnreadableError("a message does not have the fields it must have")
-    if any(values[name] != value for name, value in owner.items()):
-        raise UnreadableError("a message and its item disagree on whose it is")
-    return _restored(values["message"])
+    found = _read(raw, _owner(place, source_id))
+    if isinstance(found, str):
+        raise UnreadableError(found)
+    return found
 
 
 def identity_of(message: Message) -> str:
@@ -84,8 +71,32 @@ def _owner(place: SessionPlace, source_id: str) -> dict[str, str]:
     return {"tenant": place.tenant.value, "session": place.session_id, "source": source_id}
 
 
-def _restored(fields: Any) -> Message:
+def _entry(message: Message, owner: dict[str, str]) -> Entry | str:
+    """Return a message as bytes, or why it cannot be: an error raised here would carry its text, as variables."""
     try:
-        return Message.from_dict(fields)
+        fields = {**owner, "message": message.to_dict()}
+        raw = json.dumps(fields, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "surrogatepass")
+        given = identity_of(message)
+    except Exception as error:  # noqa: BLE001 - a message may be of any class, and what it raises may quote it
+        return f"a message cannot be written as JSON ({type(error).__name__})"
+    restored = _read(raw, owner)
+    if isinstance(restored, str):
+        return "a message would not be accepted back as it is written"
+    return Entry(raw, given, identity_of(restored))
+
+
+def _read(raw: bytes, owner: dict[str, str]) -> Message | str:
+    """Return the message in bytes, or why there is none; as for `_entry`."""
+    try:
+        fields: Any = json.loads(raw.decode("utf-8", "surrogatepass"))
+    except (ValueError, RecursionError):
+        return "a message is not JSON"
+    values = cast("dict[str, Any]", fields if isinstance(fields, dict) else {})
+    if set(values) != {*owner, "message"}:
+        return "a message does not have the fields it must have"
+    if any(values[name] != value for name, value in owner.items()):
+        return "a message and its item disagree on whose it is"
+    try:
+        return Message.from_dict(values["message"])
     except Exception:  # noqa: BLE001 - whatever the framework raises about what is stored, it may quote it
-        raise UnreadableError("a message is not what the framework writes") from None
+        return "a message is not what the framework writes"

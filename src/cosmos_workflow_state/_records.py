@@ -5,7 +5,7 @@ It owns no behaviour. The pure stages (`_maf`, `_codec`, `_documents`) import th
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from ._identity import Scope, TenantId
@@ -103,7 +103,7 @@ class EncodedPayload:
     codecs: tuple[str, ...]
     digest: str
     size: int
-    data: bytes
+    data: bytes = field(repr=False)
     keyframe_id: str | None = None
     spent: int = 0
 
@@ -121,7 +121,7 @@ class Keyframe:
 
     id: str
     size: int
-    data: bytes
+    data: bytes = field(repr=False)
     serves_ttl: int | None
 
     def serves(self, ttl: int | None) -> bool:
@@ -216,3 +216,7 @@ class RefusedTypesError(Exception):
         """Keep the types beside the message."""
         super().__init__(message)
         self.types = types
+
+
+class TypesNotAllowedError(RefusedTypesError):
+    """Values are of types that the allow-list does not have; all of these are named."""

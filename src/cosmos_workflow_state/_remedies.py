@@ -38,12 +38,8 @@ _NO_PERMISSION: Final = 5301
 _NOT_YET_ACTIVE: Final = 5302
 _ROLE_REFUSALS: Final = frozenset({_NO_PERMISSION, _NOT_YET_ACTIVE})
 
-NOTHING_TO_SEND: Final = (
-    "Without COSMOS_WORKFLOW_STATE_KEY an identity is asked for a token, the one that COSMOS_WORKFLOW_STATE_AUTH__MODE "
-    "names or the first that azure-identity finds. Set the key, or the mode that fits this machine; on your own, "
-    "`az login` is enough."
-)
-"""What to do when there was no token to send."""
+ENDPOINT: Final = "COSMOS_WORKFLOW_STATE_ENDPOINT"
+KEY: Final = "COSMOS_WORKFLOW_STATE_KEY"
 
 # Both come from the service's own text, so only what is written like one is taken over.
 _ACTION: Final = re.compile(r"Microsoft\.DocumentDB/databaseAccounts/[A-Za-z/*]{1,100}")
@@ -64,6 +60,7 @@ class Access:
         throughput: What a container would be created with.
         definition: What the container must be.
         keys: The variables from which the keys come, as a sentence takes them.
+        named_by: What names the endpoint, as a sentence takes it: a variable or an option.
     """
 
     endpoint: str
@@ -72,7 +69,8 @@ class Access:
     proof: Literal["key", "token"] | None = None
     throughput: Throughput = _SERVERLESS
     definition: ContainerDefinition = CHECKPOINTS
-    keys: str = "COSMOS_WORKFLOW_STATE_KEY"
+    keys: str = KEY
+    named_by: str = ENDPOINT
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +101,19 @@ class Remedy:
 
     text: str
     missing_actions: tuple[str, ...] = ()
+
+
+def nothing_to_send(keys: str = KEY) -> str:
+    """Return what to do when there was no token to send.
+
+    Args:
+        keys: The variables from which a key would come, as a sentence takes them.
+    """
+    return (
+        f"Without {keys} an identity is asked for a token, the one that COSMOS_WORKFLOW_STATE_AUTH__MODE names or the "
+        "first that azure-identity finds. Set the key, or the mode that fits this machine; on your own, `az login` is "
+        "enough."
+    )
 
 
 def remedy_for(refusal: Refusal, access: Access) -> Remedy:
@@ -182,7 +193,7 @@ def _not_accepted(refusal: Refusal, access: Access) -> str:
 
 def _wrong_key(access: Access) -> str:
     account = account_name(access.endpoint)
-    which = f"the account {account}" if account else "the account that COSMOS_WORKFLOW_STATE_ENDPOINT names"
+    which = f"the account {account}" if account else f"the account that {access.named_by} names"
     return (
         f"Is {access.keys} a key of {which}, and not regenerated since? Compare it with:\n"
         f"  {list_keys(account or ACCOUNT)}"

@@ -15,7 +15,7 @@ from typing import Any, Final, cast
 from azure.core.exceptions import ClientAuthenticationError, ServiceRequestError, ServiceResponseError
 from azure.cosmos.exceptions import CosmosBatchOperationError, CosmosHttpResponseError
 
-from ._remedies import NOTHING_TO_SEND, Access, Refusal, Remedy, remedy_for
+from ._remedies import ENDPOINT, KEY, Access, Refusal, Remedy, nothing_to_send, remedy_for
 from .errors import (
     AccessDeniedError,
     CosmosStateError,
@@ -69,18 +69,19 @@ def translated(access: Access | None = None) -> Generator[None]:
         raise _answer(error, access) from error
     except ClientAuthenticationError as error:
         raise AccessDeniedError(
-            f"the credential gave no token ({type(error).__name__})", remedy=NOTHING_TO_SEND
+            f"the credential gave no token ({type(error).__name__})",
+            remedy=nothing_to_send(KEY if access is None else access.keys),
         ) from error
     except (ServiceRequestError, ServiceResponseError) as error:
-        raise _no_answer(error) from error
+        raise _no_answer(error, access) from error
     except Exception as error:  # noqa: BLE001 - it is raised again as one of ours, without what it may quote
-        raise _no_answer(error) from None
+        raise _no_answer(error, access) from None
 
 
-def _no_answer(error: Exception) -> ServiceUnavailableError:
+def _no_answer(error: Exception, access: Access | None) -> ServiceUnavailableError:
     return ServiceUnavailableError(
         f"the service could not be reached, or its answer not be understood ({type(error).__name__}); is "
-        "COSMOS_WORKFLOW_STATE_ENDPOINT right?",
+        f"{ENDPOINT if access is None else access.named_by} right?",
         outcome_unknown=True,
     )
 

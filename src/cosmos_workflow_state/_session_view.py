@@ -15,7 +15,7 @@ from ._gateway import Gateway, Item
 from ._items import lies_in
 from ._logging import ISOLATION_VIOLATED, emit
 from ._operations import Operations
-from ._records import RefusedTypesError, SessionPlace, UnreadableError
+from ._records import RefusedTypesError, SessionPlace, UnreadableError, Upload
 from ._session_items import SessionVersion
 from .errors import StateCorruptError, StateFields, StateNotRestorableError, StateTooLargeError
 
@@ -31,17 +31,21 @@ class SessionMemory:
 
     def __init__(self) -> None:
         """Start knowing nothing."""
-        self._versions: OrderedDict[SessionPlace, SessionVersion] = OrderedDict()
+        self._versions: OrderedDict[SessionPlace, tuple[str, str, Upload | None]] = OrderedDict()
 
     def get(self, place: SessionPlace) -> SessionVersion | None:
         """Return the version seen last, None when none was or there was none."""
-        return self._versions.get(place)
+        if place not in self._versions:
+            return None
+        etag, writes, upload = self._versions[place]
+        return SessionVersion(etag, tuple(writes.split()), upload)
 
     def note(self, place: SessionPlace, version: SessionVersion | None) -> None:
         """Note what was read or written; None for nothing there."""
         self._versions.pop(place, None)
         if version is not None:
-            self._versions[place] = version
+            # One text in place of up to 64: 1 KB and not 5.
+            self._versions[place] = version.etag, " ".join(version.writes), version.upload
         if len(self._versions) > _REMEMBERED:
             self._versions.popitem(last=False)
 

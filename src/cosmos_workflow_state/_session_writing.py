@@ -21,13 +21,20 @@ from ._gateway import Create, Delete, Meter, Refusal, Replace, Step
 from ._identity import upload_guard_id
 from ._items import NEVER
 from ._records import EncodedPayload, Upload
-from ._session_items import SESSION_ITEM_ID, SessionVersion, session_item, writes_after
+from ._session_items import SESSION_ITEM_ID, SessionVersion, session_item, tells_of, writes_after
 from ._session_reading import parse
 from ._session_snapshots import FORMAT
 from ._session_view import SessionView
 from ._threads import off_loop
 from ._uploads import Uploads, part_ids
-from .errors import CosmosStateError, ServiceError, StateChangedError, StateConflictError, StateCorruptError
+from .errors import (
+    CosmosStateError,
+    ServiceError,
+    ServiceUnavailableError,
+    StateChangedError,
+    StateConflictError,
+    StateCorruptError,
+)
 
 NOTHING_THERE: Final = ""
 """As the version that a write expects: none."""
@@ -57,15 +64,17 @@ class _Cargo:
 
 @dataclass(frozen=True, slots=True)
 class _Refused:
-    """Why a try has changed nothing.
+    """What a try was refused for.
 
     Attributes:
         found: The version that is there, None for none.
         upload_gone: Whether the parts were collected, as those of a write that nobody expects any more.
+        in_doubt: Whether it may have been done all the same: an answer was lost, and what is there does not tell.
     """
 
     found: SessionVersion | None
     upload_gone: bool
+    in_doubt: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +97,7 @@ class SessionWrite:
         """Set what is to be stored, and what counts the cost."""
         self._view, self._raw, self._meter = view, raw, meter
         self._write_id = uuid.uuid4().hex[:16]
+        self._answer_lost = False
         self._gateway, self._memory = view.backend.gateway, view.backend.memory
         self._uploads = Uploads(self._gateway, view.place, meter)
 
@@ -101,7 +111,8 @@ class SessionWrite:
             StateChangedError: Another version is there.
             StateConflictError: Other writers kept replacing it.
             StateCorruptError: What is there cannot be read, so it is not replaced.
-            ServiceError: The service refused, throttled or could not be reached.
+            ServiceError: The service refused, throttled or could not be reached; or its answer was lost, and what is
+                there does not tell whether the write was done (``outcome_unknown``).
         """
         there = await self._expected(if_match)
         payload = await off_loop(len(self._raw), lambda: encode_whole(self._raw, payload_format=FORMAT))
@@ -113,9 +124,10 @@ class SessionWrite:
                 return Written(self._version_of(done), len(payload.data))
             there = done.found
             self._memory.note(self._view.place, there)
-            if if_match is not None and not _is(there, if_match):
+            over = self._over(done, if_match)
+            if over is not None:
                 await self._give_up(cargo)
-                raise self._changed(there)
+                raise over
             if done.upload_gone:
                 cargo = await self._load(payload)
             await _wait(tries)
@@ -156,9 +168,10 @@ class SessionWrite:
             return found
         if not isinstance(done, Refusal):
             return SessionVersion(done[-1], writes, cargo.upload)
-        found = await self._read_after(unknown_before)
-        mine = self._mine(found)
-        return _Refused(found, upload_gone=done.index < len(cargo.conditions)) if mine is None else mine
+        self._answer_lost |= self._meter.unknown_outcomes > unknown_before
+        found = await self._read_after_refusal()
+        in_doubt = self._answer_lost and not tells_of(found, there)
+        return self._mine(found) or _Refused(found, done.index < len(cargo.conditions), in_doubt)
 
     async def _mine_after_all(self, unknown_before: int) -> SessionVersion | None:
         """Return what is there after a failure if this write was done all the same."""
@@ -175,13 +188,12 @@ class SessionWrite:
             raise StateCorruptError("the item with the id of this session's is another's", **self._view.which)
         return parse(self._view, item).version
 
-    async def _read_after(self, unknown_before: int) -> SessionVersion | None:
+    async def _read_after_refusal(self) -> SessionVersion | None:
         """Read what is there after a refusal, which may be of this write's own work where an answer was lost."""
-        lost = self._meter.unknown_outcomes > unknown_before
         try:
             return await self._read()
         except ServiceError as error:
-            error.outcome_unknown |= lost
+            error.outcome_unknown |= self._answer_lost
             raise
 
     def _mine(self, found: SessionVersion | None) -> SessionVersion | None:
@@ -200,6 +212,12 @@ class SessionWrite:
             with contextlib.suppress(CosmosStateError):
                 await self._uploads.remove(part_ids(replaced.upload))
 
+    def _over(self, refused: _Refused, if_match: str | None) -> CosmosStateError | None:
+        """Return why there is no further try, None when there is one."""
+        if refused.in_doubt:
+            return _in_doubt(repeatable=if_match is None)
+        return None if if_match is None or _is(refused.found, if_match) else self._changed(refused.found)
+
     def _changed(self, found: SessionVersion | None) -> StateChangedError:
         what = "there is none" if found is None else "another version is there"
         return StateChangedError(f"the session is not the version that if_match names: {what}", **self._view.which)
@@ -216,6 +234,17 @@ class SessionWrite:
 
 def _is(version: SessionVersion | None, etag: str) -> bool:
     return etag == (NOTHING_THERE if version is None else version.etag)
+
+
+def _in_doubt(*, repeatable: bool) -> ServiceUnavailableError:
+    error = ServiceUnavailableError(
+        "nobody can say whether the session was stored: the answer was lost, and too much has happened since; read "
+        "the session, and decide anew",
+        outcome_unknown=True,
+    )
+    # What if_match names is gone for good.
+    error.retryable = repeatable
+    return error
 
 
 async def _wait(tries: int) -> None:

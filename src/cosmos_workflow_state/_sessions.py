@@ -105,7 +105,8 @@ class TenantSessionStore(SessionStore):
             StateChangedError: There is another version than ``if_match`` names.
             StateConflictError: Other writers kept replacing it.
             StateCorruptError: What is there is not as this version stores it, so it is not replaced; `delete` it.
-            ServiceError: The service refused, throttled or could not be reached.
+            ServiceError: The service refused, throttled or could not be reached; with ``outcome_unknown`` the session
+                may have been stored, and may have been replaced or deleted since.
         """
         await self.set_stored(session_id, session, if_match=if_match)
 

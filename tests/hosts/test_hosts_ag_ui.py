@@ -15,7 +15,7 @@ from fastapi import FastAPI, Header, HTTPException, Request, Response
 
 from cosmos_workflow_state import CosmosStateFactory
 from cosmos_workflow_state.errors import CheckpointNotFoundError, InvalidIdentifierError
-from cosmos_workflow_state.hosts.ag_ui import Caller, TenantCheckpoints
+from cosmos_workflow_state.hosts.ag_ui import Caller, TenantsOfCallers
 from support.hosting import client_of, events_of, settings_in
 from support.trips import WORKFLOW, build_workflow
 
@@ -30,15 +30,15 @@ async def caller(tenant: Annotated[str, Header()] = "", user: Annotated[str, Hea
     return Caller(tenant, user) if tenant or user else None
 
 
-def app_of(factory: CosmosStateFactory, **options: Any) -> FastAPI:
+def app_of(factory: CosmosStateFactory, who: Any = caller, **options: Any) -> FastAPI:
     """Return an app with the workflow behind an endpoint, which has seen no request yet."""
-    app, checkpoints = FastAPI(), TenantCheckpoints(factory, caller)
+    app, tenants = FastAPI(), TenantsOfCallers(factory, who)
     add_agent_framework_fastapi_endpoint(
         app,
         AgentFrameworkWorkflow(workflow_factory=lambda _thread_id: build_workflow()),
         "/trips",
-        checkpoint_storage=checkpoints.checkpoint_storage,
-        authorization_scope_resolver=checkpoints.authorization_scope,
+        checkpoint_storage=tenants.checkpoint_storage,
+        authorization_scope_resolver=tenants.authorization_scope,
         **options,
     )
     return app
@@ -136,6 +136,16 @@ async def test_requests_without_a_tenant_are_refused(who: dict[str, str], status
     assert "Oslo" not in refused.text
 
 
+async def test_a_dependency_that_returns_no_caller_is_told_so(tmp_path: Path) -> None:
+    """A mistake of the application is named as what it is: neither let in nor blamed on the client."""
+    async with (
+        CosmosStateFactory(settings_in(tmp_path)) as factory,
+        client_of(app_of(factory, lambda: "ada")) as client,
+    ):
+        with pytest.raises(TypeError, match="who calls must return a Caller or None, not str"):
+            await client.post("/trips", json=ASK)
+
+
 async def test_callers_are_told_apart_in_one_app(tmp_path: Path) -> None:
     """Two tenants on the same endpoint and thread id: each resumes its own pause."""
     other = {"tenant": "fabrikam", "user": "ada"}
@@ -170,7 +180,7 @@ async def test_a_middleware_changes_nothing(tmp_path: Path) -> None:
 async def test_outside_of_a_request_everything_is_refused(tmp_path: Path) -> None:
     """Where no caller is known there is no storage to fall back to."""
     async with CosmosStateFactory(settings_in(tmp_path)) as factory:
-        storage = TenantCheckpoints(factory, caller).checkpoint_storage
+        storage = TenantsOfCallers(factory, caller).checkpoint_storage
         checkpoint = WorkflowCheckpoint(workflow_name=WORKFLOW, graph_signature_hash="1")
         calls: list[Callable[[], Awaitable[object]]] = [
             lambda: storage.save(checkpoint),
@@ -189,10 +199,10 @@ async def test_outside_of_a_request_everything_is_refused(tmp_path: Path) -> Non
 async def test_within_a_request_everything_is_the_callers(tmp_path: Path) -> None:
     """Each method reaches the storage of the tenant and user, and what they raise is that storage's."""
     async with CosmosStateFactory(settings_in(tmp_path)) as factory:
-        checkpoints = TenantCheckpoints(factory, caller)
-        storage = checkpoints.checkpoint_storage
+        tenants = TenantsOfCallers(factory, caller)
+        storage = tenants.checkpoint_storage
         scopes: list[str] = []
-        async for scope in checkpoints.authorization_scope(Caller("contoso", "ada")):
+        async for scope in tenants.authorization_scope(Caller("contoso", "ada")):
             scopes.append(scope)
             saved = await storage.save(WorkflowCheckpoint(workflow_name=WORKFLOW, graph_signature_hash="1"))
             latest = await storage.get_latest(workflow_name=WORKFLOW)

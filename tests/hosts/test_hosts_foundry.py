@@ -282,9 +282,10 @@ async def test_what_cannot_tell_a_tenant_is_refused_at_once(tmp_path: Path) -> N
             return "contoso"
 
     async with CosmosStateFactory(settings_in(tmp_path)) as factory:
-        wrong: list[Any] = [later, Later(), None, 7]
-        for tenant in wrong:
-            with pytest.raises(TypeError, match="tenant must be a tenant id or an ordinary function, not "):
+        function = "a coroutine function"
+        wrong: list[tuple[Any, str]] = [(later, function), (Later(), function), (None, "NoneType"), (7, "int")]
+        for tenant, told in wrong:
+            with pytest.raises(TypeError, match=f"tenant must be a tenant id or an ordinary function, not {told}$"):
                 TenantCheckpointStoreProvider(factory, tenant=tenant)
         with pytest.raises(InvalidIdentifierError):
             TenantCheckpointStoreProvider(factory, tenant="con/toso")

@@ -26,6 +26,13 @@ FOUND = sorted(path.relative_to(SAMPLES).as_posix() for path in SAMPLES.rglob("*
 MODEL = "history_provider/local_model.py"
 """What samples import: no sample itself."""
 
+WITHOUT_FOUNDRY = """
+import runpy, sys
+
+sys.modules["agent_framework_foundry"] = None
+runpy.run_path(sys.argv[1], run_name="__main__")
+"""
+
 TESTED = {"multi_tenant/fastapi_app.py"}
 """The samples that a test runs; the one of FastAPI is run by test_sample_fastapi.py, and those that `of` names here."""
 
@@ -202,6 +209,18 @@ def test_foundry_is_named_where_it_is_missing(sample: Path, desk: Desk) -> None:
     assert done.returncode == 1
     assert "FOUNDRY_MODEL" in done.stderr
     assert desk.uses == []
+
+
+@of("checkpoint_storage/foundry_agents.py", "combined/foundry_history_and_checkpoints.py")
+def test_the_package_of_foundry_is_named_where_it_is_missing(sample: Path, desk: Desk) -> None:
+    """A reader who has not installed it is told so in one sentence."""
+    script = desk.directory / "without.py"
+    script.write_text(WITHOUT_FOUNDRY, "utf-8")
+    done = desk.run(script, sample)
+
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "agent-framework-foundry" in done.stderr
+    assert len(done.stderr.splitlines()) == 1
 
 
 @of(

@@ -22,8 +22,11 @@ from agent_framework_foundry_hosting import InvocationsHostServer, ResponsesHost
 from azure.ai.agentserver.core import AgentConfig, FoundryAgentRequestContext
 
 from cosmos_workflow_state import CosmosStateFactory
+from cosmos_workflow_state.errors import ServiceUnavailableError
 from cosmos_workflow_state.hosts.foundry_sessions import TenantSessionStoreProvider
+from support.faults import Fault, drop_after, let_pass, then
 from support.hosting import client_of, settings_in
+from support.sessions import Process, account_of_sessions
 
 ADA, BOB, EVE = ({"x-agent-user-id": name} for name in ("ada", "bob", "eve"))
 TENANTS = {"ada": "contoso", "bob": "contoso", "eve": "fabrikam"}
@@ -108,7 +111,7 @@ async def test_a_conversation_goes_on_in_a_host_that_is_built_anew(tmp_path: Pat
 async def test_a_response_is_continued(tmp_path: Path) -> None:
     """By its own id, without a conversation; a fork of it goes its own way."""
     async with CosmosStateFactory(settings_in(tmp_path)) as factory, client_of(responses_host(factory)) as client:
-        first = await ask(client, conversation=None)
+        first = again = await ask(client, conversation=None)
         for _ in range(2):
             again = await ask(client, conversation=None, previous_response_id=first.json()["id"])
             assert said(again) == "3 messages"
@@ -153,6 +156,84 @@ async def test_invocations_go_on_in_a_host_that_is_built_anew(tmp_path: Path) ->
             response = await client.post(url, json={"message": "hello"}, headers=ADA)
             answers.append(response.json()["response"])
     assert answers == ["1 messages", "3 messages", "1 messages", "5 messages"]
+
+
+@pytest.fixture
+async def pair(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[tuple[Process, Process]]:
+    """Yield two processes, whose sessions remember no more than one write."""
+    monkeypatch.setattr("cosmos_workflow_state._session_items.MAX_WRITES", 1)
+    monkeypatch.setattr("cosmos_workflow_state._gateway._FIRST_DELAY", 0.0)
+    async with account_of_sessions() as account, account.process() as one, account.process() as other:
+        yield one, other
+
+
+def overtaken(by: Process, session_id: str) -> list[Fault]:
+    """Return the faults of a set that is done, and of which nobody can tell afterwards: another one has come since."""
+
+    async def go_on() -> None:
+        store = provider_of(by.factory).get_store(config=AgentConfig.from_env(), platform_context=context("ada"))
+        await store.get(session_id)
+        await store.set(session_id, AgentSession(session_id="newer"))
+
+    return [drop_after, then(go_on)]
+
+
+async def test_a_response_of_which_nobody_knows_whether_it_was_stored(pair: tuple[Process, Process]) -> None:
+    """The turn has failed, in words that claim nothing; what came after it stays, and the next turn goes on there."""
+    host, other = pair
+    async with client_of(responses_host(host.factory)) as client:
+        assert said(await ask(client)) == "1 messages"
+        # Read, claimed, the response's own session, and then the conversation's.
+        host.transport.faults = [let_pass, let_pass, let_pass, *overtaken(other, "conv_1")]
+        assert said(await ask(client)) == "An internal server error occurred."
+        assert host.transport.faults == []
+        assert said(await ask(client)) == "1 messages"
+
+
+async def test_a_claim_of_which_nobody_knows_whether_it_was_made(pair: tuple[Process, Process]) -> None:
+    """The model is not asked."""
+    host, other = pair
+    asked: list[str] = []
+
+    async def note() -> None:
+        asked.append("once")
+
+    async with client_of(responses_host(host.factory, note)) as client:
+        host.transport.faults = [let_pass, *overtaken(other, "conv_1")]
+        assert said(await ask(client)) == "An internal server error occurred."
+    assert host.transport.faults == []
+    assert asked == []
+
+
+async def test_an_invocation_of_which_nobody_knows_whether_it_was_stored(pair: tuple[Process, Process]) -> None:
+    """It has failed, without a claim that another one came first; the next one goes on from what is there."""
+    host, other = pair
+    async with client_of(invocations_host(host.factory)) as client:
+        url = "/invocations?agent_session_id=s1"
+        host.transport.faults = [let_pass, *overtaken(other, "s1")]
+        response = await client.post(url, json={"message": "hello"}, headers=ADA)
+        assert host.transport.faults == []
+        assert (response.status_code, response.json()) == (500, {"error": "Agent invocation failed."})
+        again = await client.post(url, json={"message": "hello"}, headers=ADA)
+        assert again.json()["response"] == "1 messages"
+
+
+async def test_a_request_that_does_not_know_writes_over_nothing(pair: tuple[Process, Process]) -> None:
+    """Whatever it still stores in that session is a lost race, as long as it has not read it anew."""
+    host, other = pair
+    store = provider_of(host.factory).get_store(config=AgentConfig.from_env(), platform_context=context("ada"))
+    assert await store.get("k") is None
+    await store.set("k", AgentSession(session_id="first"))
+    host.transport.faults = overtaken(other, "k")
+    with pytest.raises(ServiceUnavailableError) as caught:
+        await store.set("k", AgentSession(session_id="mine"))
+    assert caught.value.outcome_unknown
+    with pytest.raises(RuntimeError, match=r"^Another request advanced this agent session; reload"):
+        await store.set("k", AgentSession(session_id="mine"))
+    found = await store.get("k")
+    assert found is not None
+    assert found.session_id == "newer"
+    await store.set("k", AgentSession(session_id="mine"))
 
 
 def context(user: str) -> FoundryAgentRequestContext:

@@ -60,6 +60,24 @@ async def test_memory(run: Run) -> None:
     assert "in memory" in document["checks"][0]["found"]
 
 
+@pytest.mark.parametrize("yes", [(), ("--yes",)], ids=["asked", "yes"])
+async def test_memory_is_not_provisioned(run: Run, yes: tuple[str, ...]) -> None:
+    """What would be gone with the command is not created, let alone called so."""
+    code, output, complaints = await run("provision", *yes, ENDPOINT="embedded:")
+
+    assert (code, output) == (6, "")
+    assert "so what is created here would be gone at once; COSMOS_WORKFLOW_STATE_ENDPOINT=embedded:PATH" in complaints
+
+
+async def test_what_cannot_be_opened_is_no_engine(run: Run, tmp_path: Path) -> None:
+    """A file of something else fails the line of the engine, which nothing else can be right behind."""
+    await asyncio.to_thread((tmp_path / "notes.txt").write_text, "no state " * 100)
+    code, statuses, document = await checked(run, ENDPOINT="embedded:notes.txt")
+
+    assert (code, statuses) == (6, {"engine": ["failed"], "versions": ["ok"]})
+    assert "the state file that COSMOS_WORKFLOW_STATE_ENDPOINT names cannot be opened" in document["checks"][0]["found"]
+
+
 async def test_wrong_settings_are_shown_to_people(run: Run) -> None:
     """Without settings there is no table of them."""
     code, output, _ = await run("doctor", PROVISIONING="maybe")
@@ -186,6 +204,7 @@ async def test_an_account_by_key(run: Run, emulator: CosmosEmulator) -> None:
 
     assert (before[0], before[1]["container"]) == (6, ["failed", "note", "note"])
     assert refused[0] == 2
+    assert "would create database 'workflow-state', and in it containers 'checkpoints', 'history' and" in refused[2]
     assert "throughput serverless; add --yes" in refused[2]
     assert created[0] == 0
     assert (code, {one for found in statuses.values() for one in found}) == (0, {"ok"})
@@ -193,6 +212,27 @@ async def test_an_account_by_key(run: Run, emulator: CosmosEmulator) -> None:
         *("dns", "tls", "auth", "account", "clock", "rights", "container", "round trip", "versions"),
     ]
     assert emulator.key not in json.dumps(document)
+
+
+async def test_who_uses_one_kind_only(run: Run, emulator: CosmosEmulator) -> None:
+    """What is used is said; then that has to be there and nothing else, and stands for all where rights are tried."""
+    settings = by_key(emulator)
+    async with CosmosClient(emulator.endpoint, emulator.key) as client:
+        await client.create_database("workflow-state")
+        await client.client_connection.CreateContainer("dbs/workflow-state", HISTORY.properties("history"))
+    unsaid = await checked(run, **settings)
+    said = await checked(run, "--for", "history", **settings)
+    both = await checked(run, "--for", "history", "--for", "sessions", **settings)
+    wrong = await run("doctor", "--for", "messages", **settings)
+    provisioned = await run("provision", **settings)
+
+    assert (unsaid[0], unsaid[1]["container"]) == (6, ["failed", "ok", "note"])
+    assert (said[0], said[1]["container"]) == (0, ["note", "ok", "note"])
+    assert (both[0], both[1]["container"]) == (6, ["note", "ok", "failed"])
+    assert said[1]["round trip"] == ["ok"]
+    assert "an item and a query" in json.dumps(said[2])
+    assert wrong[0] == 2
+    assert "would create containers 'checkpoints' and 'sessions' in http" in provisioned[2]
 
 
 async def test_keys_that_are_refused(run: Run, emulator: CosmosEmulator) -> None:
@@ -278,7 +318,8 @@ def _set(monkeypatch: pytest.MonkeyPatch, variables: Mapping[str, str]) -> None:
         ({}, 2, "settings"),
         ({"ENDPOINT": "https://no-such-account.invalid"}, 5, "dns"),
         ({"ENDPOINT": "http://127.0.0.1:9", "KEY": "a2V5"}, 5, "connection"),
-        ({"ENDPOINT": "embedded:missing/state.db"}, 6, "container"),
+        ({"ENDPOINT": "embedded:missing/state.db"}, 6, "engine"),
+        ({"ENDPOINT": "embedded:."}, 6, "engine"),
     ],
     ids=str,
 )

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from cosmos_workflow_state import CosmosStateFactory, CosmosStateSettings, TenantHistoryProvider, errors
 from cosmos_workflow_state._gateway import Gateway
-from support.chat_wires import HEAD, SESSION, TENANT, Wire, message, open_wire
+from support.chat_wires import HEAD, SESSION, TENANT, Wire, open_wire
 from support.chats import incompressible, said, texts, turn
 from support.targets import factory_of
 
@@ -139,7 +139,7 @@ def violations(events: list[MutableMapping[str, Any]]) -> int:
 
 async def test_an_item_of_another_source_in_the_range(wire: Wire, events: list[MutableMapping[str, Any]]) -> None:
     """Demand 9: what lies where this history's messages lie, but says it is another's, is an event and not there."""
-    item = next(item for item in await wire.items() if item["id"] == message(0))
+    item = next(item for item in await wire.items() if item["id"] == wire.message(0))
     planted = {**item, "id": "planted", "source_id": "another", "sort_key": item["sort_key"] + "5"}
     await wire.container.upsert_item(planted)
     assert texts(await wire.history.get_messages(SESSION)) == texts(turn(0))
@@ -168,7 +168,7 @@ async def test_a_message_moved_to_another_session(wire: Wire) -> None:
     """Demand 9: bytes copied under another session's header are recognised."""
     await wire.history.save_messages("s-2", turn(1))
     other = next(item for item in await wire.items() if item["session_id"] == "s-2" and item["type"] == "message")
-    await wire.change(message(0), payload=other["payload"])
+    await wire.change(wire.message(0), payload=other["payload"])
     with pytest.raises(errors.StateCorruptError, match="disagree"):
         await wire.history.get_messages(SESSION)
 
@@ -196,31 +196,36 @@ async def test_emulators_that_ignore_the_key(
     assert await wire.history.list_sessions() == ["s-2"]
 
 
-DAMAGE: dict[str, tuple[str, dict[str, Any]]] = {
-    "a head of another type": (HEAD, {"type": "message"}),
-    "a head of a newer schema": (HEAD, {"schema": 2}),
-    "a head that counts backwards": (HEAD, {"next": 0, "first": 1}),
-    "a head that counts too far": (HEAD, {"next": 10**12 + 1}),
-    "a head without identities": (HEAD, {"recent": []}),
-    "a head with others' identities": (HEAD, {"recent": ["u" + "a" * 22, "?"]}),
-    "a head that counts more": (HEAD, {"next": 3, "recent": ["u" + "a" * 22] * 3}),
-    "a head that counts less": (HEAD, {"next": 1, "recent": ["u" + "a" * 22]}),
-    "a head that counts less, of messages that expire": (
-        HEAD,
-        {"next": 1, "recent": ["u" + "a" * 22], "shortest_ttl": 1_000},
-    ),
-    "a message of another type": (message(0), {"type": "session"}),
-    "a message of a newer schema": (message(0), {"schema": 2}),
-    "a message under another number": (message(0), {"sequence": 1}),
-    "a message without an identity": (message(0), {"identity": "?"}),
-    "a message without a payload": (message(0), {"payload": None}),
+HEADS: dict[str, dict[str, Any]] = {
+    "of another type": {"type": "message"},
+    "of a newer schema": {"schema": 2},
+    "that counts backwards": {"next": 0, "first": 1},
+    "that began later": {"began": 10**14 * 9},
+    "without a beginning": {"began": None},
+    "that counts too far": {"next": 10**15 + 1, "recent": ["u" + "a" * 22] * 32},
+    "without identities": {"recent": []},
+    "with others' identities": {"recent": ["u" + "a" * 22, "?"]},
+}
+
+COUNTS: dict[str, dict[str, Any]] = {
+    "more": {"next": 3},
+    "far more": {"next": 10**14},
+    "less": {"next": 1},
+    "less, of messages that expire": {"next": 1, "shortest_ttl": 1_000},
+    "later ones, of messages that expire": {"began": 1, "first": 1, "shortest_ttl": 1_000},
+}
+
+MESSAGES: dict[str, dict[str, Any]] = {
+    "of another type": {"type": "session"},
+    "of a newer schema": {"schema": 2},
+    "under another number": {"sequence": 1},
+    "without an identity": {"identity": "?"},
+    "without a payload": {"payload": None},
 }
 
 
-@pytest.mark.parametrize(("item_id", "fields"), DAMAGE.values(), ids=list(DAMAGE))
-async def test_damage_is_told(wire: Wire, item_id: str, fields: dict[str, Any]) -> None:
-    """Demand 30: what cannot be read is never taken for nothing; what is cleared is usable again."""
-    await wire.change(item_id, **fields)
+async def _assert_corrupt_until_it_is_cleared(wire: Wire) -> None:
+    """Check that what cannot be read is never taken for nothing, and that what is cleared is usable again."""
     with pytest.raises(errors.StateCorruptError):
         await wire.history.get_messages(SESSION)
     await wire.history.clear(SESSION)
@@ -228,11 +233,34 @@ async def test_damage_is_told(wire: Wire, item_id: str, fields: dict[str, Any]) 
     assert texts(await wire.history.get_messages(SESSION)) == texts(turn(1))
 
 
-@pytest.mark.parametrize("lost", [HEAD, message(0), message(1)])
-async def test_loss_is_told(wire: Wire, lost: str) -> None:
+@pytest.mark.parametrize("fields", HEADS.values(), ids=list(HEADS))
+async def test_heads_that_are_damaged(wire: Wire, fields: dict[str, Any]) -> None:
+    """Demand 30: what they count cannot be known, and is not guessed."""
+    await wire.change(HEAD, **fields)
+    await _assert_corrupt_until_it_is_cleared(wire)
+
+
+@pytest.mark.parametrize("counted", COUNTS.values(), ids=list(COUNTS))
+async def test_heads_that_count_what_is_not_there(wire: Wire, counted: dict[str, Any]) -> None:
+    """Demand 30: messages that are missing and messages that are too many are told, however many are counted."""
+    numbers = {name: wire.began + counted[name] for name in ("began", "first", "next") if name in counted}
+    recent = ["u" + "a" * 22] * min(32, numbers.get("next", wire.began + 2) - numbers.get("first", wire.began))
+    await wire.change(HEAD, **{**counted, **numbers, "recent": recent})
+    await _assert_corrupt_until_it_is_cleared(wire)
+
+
+@pytest.mark.parametrize("fields", MESSAGES.values(), ids=list(MESSAGES))
+async def test_messages_that_are_damaged(wire: Wire, fields: dict[str, Any]) -> None:
+    """Demand 30: a message that cannot be read is never left out."""
+    await wire.change(wire.message(0), **fields)
+    await _assert_corrupt_until_it_is_cleared(wire)
+
+
+@pytest.mark.parametrize("lost", [None, 0, 1], ids=["the head", "the first", "the last"])
+async def test_loss_is_told(wire: Wire, lost: int | None) -> None:
     """Demand 30: a message that is gone is missed, and so is a head; what is cleared is usable again."""
-    await wire.delete(lost)
-    with pytest.raises(errors.StateCorruptError, match="not there"):
+    await wire.delete(HEAD if lost is None else wire.message(lost))
+    with pytest.raises(errors.StateCorruptError, match="does not count what is there"):
         await wire.history.get_messages(SESSION)
     await wire.history.clear(SESSION)
     assert await wire.history.get_messages(SESSION) == []
@@ -241,11 +269,12 @@ async def test_loss_is_told(wire: Wire, lost: str) -> None:
 
 
 async def test_a_save_without_the_head_that_was_there(wire: Wire) -> None:
-    """Messages that no head counts are not written over."""
+    """Messages that no head counts are not begun anew beside, with or without a state that knows of them."""
     await wire.delete(HEAD)
-    with pytest.raises(errors.StateCorruptError, match="does not count"):
-        await wire.history.save_messages(SESSION, turn(1))
-    assert {item["id"] for item in await wire.items()} == {message(0), message(1)}
+    for state in (None, wire.state):
+        with pytest.raises(errors.StateCorruptError, match="does not count"):
+            await wire.history.save_messages(SESSION, turn(1), state=state)
+    assert {item["id"] for item in await wire.items()} == {wire.message(0), wire.message(1)}
 
 
 async def test_a_part_that_is_lost(wire: Wire) -> None:
@@ -253,7 +282,7 @@ async def test_a_part_that_is_lost(wire: Wire) -> None:
     await wire.history.save_messages(SESSION, [said(LARGE)])
     part = next(item for item in await wire.items() if item["type"] == "part")
     await wire.delete(part["id"])
-    with pytest.raises(errors.StateCorruptError, match="not there"):
+    with pytest.raises(errors.StateCorruptError, match="does not count what is there"):
         await wire.history.get_messages(SESSION)
 
 
@@ -261,7 +290,7 @@ async def test_identities_that_are_lost(wire: Wire) -> None:
     """What decides about a long replay is not guessed."""
     messages = [said(str(number), "assistant") for number in range(100)]
     await wire.history.save_messages(SESSION, messages, state=wire.state)
-    item = next(item for item in await wire.items() if item["id"] == message(50))
+    item = next(item for item in await wire.items() if item["id"] == wire.message(50))
     del item["identity"]
     await wire.container.upsert_item(item)
     with pytest.raises(errors.StateCorruptError, match="told by"):
@@ -270,38 +299,11 @@ async def test_identities_that_are_lost(wire: Wire) -> None:
 
 async def test_payloads_that_are_damaged(wire: Wire) -> None:
     """Another format, another digest, parts that are impossible: an error, and it can be deleted all the same."""
-    item = next(item for item in await wire.items() if item["id"] == message(0))
+    item = next(item for item in await wire.items() if item["id"] == wire.message(0))
     payload = item["payload"]
     for changed in ({"format": "maf-message/9"}, {"digest": "sha256:0"}, {"data": "?"}, {"write_id": "w", "parts": 0}):
-        await wire.change(message(0), payload={**payload, **changed})
+        await wire.change(wire.message(0), payload={**payload, **changed})
         with pytest.raises(errors.StateCorruptError):
             await wire.history.get_messages(SESSION)
-    assert await wire.history.delete_session(SESSION) is True
-    assert await wire.items() == []
-
-
-async def test_a_session_with_items_of_another_kind(wire: Wire) -> None:
-    """All that is known is deleted, and what is left is told."""
-    item = next(item for item in await wire.items() if item["id"] == message(0))
-    await wire.container.upsert_item({**item, "id": "other", "type": "summary", "sort_key": "x"})
-    with pytest.raises(errors.StateCorruptError, match="left"):
-        await wire.history.delete_session(SESSION)
-    assert [item["id"] for item in await wire.items()] == ["other"]
-
-
-async def test_uploads_of_an_account_that_does_not_order_reads(wire: Wire, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What may be in use is not deleted: the error says what is needed; what has no such uploads is deleted."""
-
-    async def never(_: Gateway) -> bool:
-        return False
-
-    monkeypatch.setattr(Gateway, "is_sequential", never)
-    await wire.container.upsert_item(
-        {"id": "pt:w:0000", "tenant_id": TENANT, "session_id": SESSION, "type": "part", "write_id": "w"}
-    )
-    with pytest.raises(errors.ProvisioningError, match="Session"):
-        await wire.history.delete_session(SESSION)
-    assert [item["id"] for item in await wire.items()] == ["pt:w:0000"]
-    monkeypatch.undo()
     assert await wire.history.delete_session(SESSION) is True
     assert await wire.items() == []

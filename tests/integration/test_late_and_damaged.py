@@ -7,13 +7,10 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
-from azure.core.exceptions import ServiceRequestError
-from azure.core.pipeline.transport import HttpRequest
 
 from cosmos_workflow_state import CosmosStateFactory, CosmosStateSettings, TenantCheckpointStorage, errors
-from cosmos_workflow_state._embedded import EmbeddedResponse
 from cosmos_workflow_state.typing import EraseProgress
-from support.faults import FaultyTransport, Send, faulty_client, let_pass, then
+from support.faults import FaultyTransport, Late, faulty_client, let_pass, then
 from support.items import StoredItems
 from support.references import missing, unreferenced
 from support.states import ALLOWED_TYPES, WORKFLOW, checkpoint
@@ -27,19 +24,6 @@ def noise(size: int, seed: int = 0) -> dict[str, bytes]:
 
 
 KEYFRAME, PARTS = noise(100_000), noise(700_000)
-
-
-class Late:
-    """A request that is given up, and arrives later all the same."""
-
-    async def __call__(self, _request: HttpRequest, send: Send) -> EmbeddedResponse:
-        """Give the request up."""
-        self._send = send
-        raise ServiceRequestError("no answer")
-
-    async def arrive(self) -> int:
-        """Let it arrive at last; return what it was answered."""
-        return (await self._send()).status_code
 
 
 @pytest.fixture

@@ -214,6 +214,7 @@ def test_each_item_names_its_tenant(account: Account) -> None:
     ]
     assert "7 checkpoints in agent-db/checkpoints: 3 written, 0 there already, 4 failed" in output
     assert "4 items failed, of which the source still has all:" in complaints
+    assert "    workflow invoice-approval: invoice-approval_cp-003\n" in complaints
     assert counts(document) == (7, 0, 3, 4)
     assert document["tenants"][0] == {"tenant_id": "contoso", "written": 0, "already_there": 2, "failed": 0}
     assert reasons(document)["cp-003"] == "it has no field metadata.tenant, which was to name its tenant"
@@ -260,7 +261,7 @@ def test_what_is_refused_is_reported_and_can_follow(account: Account) -> None:
     assert code == 1
     assert "support.states:Invoice" in reasons(document)["cp-typed"]
     assert [one["newest"] for one in document["failures"]] == [True]
-    assert "1 of them would be the newest" in complaints
+    assert "1 of them would be the newest: without it, work" in complaints
     assert counts(document) == (4, 0, 3, 1)
     assert counts(account.answer(*CONTOSO)) == (4, 1, 3, 0)
     assert ids(ours(account))[-1] == "cp-typed"
@@ -272,6 +273,8 @@ def test_all_refused_types_are_named_at_once(account: Account) -> None:
     [failure] = account.answer(*CONTOSO)["failures"]
 
     assert "testing._values:Unlisted, support.states:Unregistered" in failure["reason"]
+    assert "list them in COSMOS_WORKFLOW_STATE_ALLOWED_CHECKPOINT_TYPES" in failure["reason"]
+    assert "register_checkpoint_type" not in failure["reason"]
     assert "secret" not in failure["reason"]
     assert (failure["place"], failure["tenant_id"]) == (WORKFLOW, "contoso")
 
@@ -317,7 +320,7 @@ def test_items_that_are_no_checkpoints_at_all(account: Account) -> None:
     account.change(CHECKPOINTS, {"id": "number", "workflow_name": 7})
 
     assert reasons(account.answer(*CONTOSO)) == {
-        "stranger": "workflow_name must not be empty",
+        "stranger": "it is no checkpoint: it has no workflow_name",
         "number": "workflow_name must be a str, not int",
     }
 

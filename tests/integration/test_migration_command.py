@@ -145,13 +145,117 @@ def test_from_an_account_with_a_key(account: Account, emulator: CosmosEmulator) 
 
 
 def test_a_key_that_the_source_does_not_accept(account: Account, emulator: CosmosEmulator) -> None:
-    """Exit code 4, and the key is not repeated."""
+    """Exit code 4 names the variable and the option, and does not repeat the key."""
     listening(emulator)
     account.environment[SOURCE_KEY] = OTHER_KEY
     code, _, complaints = account.run(*MIGRATE, *CONTOSO, "--from-endpoint", emulator.endpoint)
 
     assert code == 4
     assert OTHER_KEY not in complaints
+    assert f"Is {SOURCE_KEY} a key of the account that --from-endpoint names, " in complaints
+
+
+def test_a_key_that_the_account_of_both_does_not_accept(emulator: CosmosEmulator) -> None:
+    """Where the source is in the account of the target, its endpoint is that of the settings, and so is its key."""
+    target = listening(emulator)
+    target.environment[SOURCE_KEY] = OTHER_KEY
+    code, _, complaints = target.run(*MIGRATE, *CONTOSO)
+    del target.environment[SOURCE_KEY]
+    target.environment["COSMOS_WORKFLOW_STATE_KEY"] = OTHER_KEY
+    own = target.run(*MIGRATE, *CONTOSO)
+
+    assert (code, own[0]) == (4, 4)
+    assert f"Is {SOURCE_KEY} a key of the account that COSMOS_WORKFLOW_STATE_ENDPOINT names, " in complaints
+    assert "Is COSMOS_WORKFLOW_STATE_KEY (AZURE_COSMOS_KEY) a key of the account that COSMOS_WORK" in own[2]
+
+
+AZURE_CLI = {"COSMOS_WORKFLOW_STATE_AUTH__MODE": "azure_cli", "PATH": ""}
+
+
+@pytest.mark.parametrize(
+    ("endpoint", "environment", "code", "said"),
+    [
+        ("http://localhost:1/", {}, 2, f"--from-endpoint is plain http, over which no token is sent: .* {SOURCE_KEY},"),
+        ("https://127.0.0.1:1/", {SOURCE_KEY: OTHER_KEY}, 5, "is --from-endpoint right"),
+        ("https://127.0.0.1:1/", AZURE_CLI, 4, f"Without {SOURCE_KEY} an identity is asked for a token"),
+        ("embedded:nodir/x.db", {}, 6, "is --from-endpoint right"),
+        ("embedded:.", {}, 6, "the state file that --from-endpoint names cannot be opened"),
+    ],
+    ids=["plain-http", "nobody-there", "no-token", "no-file", "no-state-file"],
+)
+def test_the_source_is_blamed_by_its_own_names(
+    account: Account, endpoint: str, environment: dict[str, str], code: int, said: str
+) -> None:
+    """What is wrong with the source is said of the option and the variable that name it, not of the target's."""
+    account.environment.update(environment)
+    ended, _, complaints = account.run(*MIGRATE, *CONTOSO, "--from-endpoint", endpoint)
+
+    assert ended == code
+    assert re.search(said, complaints)
+    assert "COSMOS_WORKFLOW_STATE_ENDPOINT" not in complaints
+    assert "COSMOS_WORKFLOW_STATE_KEY" not in complaints
+
+
+@pytest.mark.parametrize("dry", [(), ("--dry-run",)], ids=["written", "dry"])
+def test_no_source_is_created(account: Account, tmp_path: Path, dry: tuple[str, ...]) -> None:
+    """A state file that is not there is none to read: exit code 6, and neither it nor the target is there then."""
+    named = account.run(*MIGRATE, *CONTOSO, *dry, "--from-endpoint", f"embedded:{tmp_path}/typo.db")
+    own = account.run(*MIGRATE, *CONTOSO, *dry)
+
+    assert (named[:2], own[:2]) == ((6, ""), (6, ""))
+    assert f"there is no state file '{tmp_path}/typo.db' to migrate from; is --from-endpoint right?" in named[2]
+    assert "is COSMOS_WORKFLOW_STATE_ENDPOINT right?" in own[2]
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("kind", ["checkpoints", "history"])
+def test_a_dry_run_creates_nothing(account: Account, other: Account, tmp_path: Path, kind: str) -> None:
+    """Not the state file of the target either; what would be written is counted all the same."""
+    other.say("s-1", [Message("user", ["hello"])])
+    command = ("migrate", kind, "--from", f"agent-db/{kind}", *CONTOSO, "--from-endpoint", other.endpoint)
+    before = sorted(tmp_path.rglob("*"))
+    dry = account.answer(*command, "--dry-run")
+
+    assert sorted(tmp_path.rglob("*")) == before
+    assert dry["written"] == dry["found"] > 0
+    assert account.answer(*command)["written"] == dry["written"]
+
+
+@pytest.mark.parametrize("kind", ["checkpoints", "history"])
+def test_a_dry_run_creates_nothing_in_an_account(emulator: CosmosEmulator, kind: str) -> None:
+    """Neither database nor container, where the settings would create them, also when they are looked for."""
+    target = listening(emulator)
+    target.say("s-1", [Message("user", ["hello"])])
+    before = target.containers()
+    for _ in range(2):
+        document = target.answer("migrate", kind, "--from", f"agent-db/{kind}", *CONTOSO, "--dry-run")
+        assert document["written"] == document["found"] > 0
+        assert target.containers() == before
+    target.environment["COSMOS_WORKFLOW_STATE_DATABASE"] = "agent-db"
+    target.environment["COSMOS_WORKFLOW_STATE_CHECKPOINT_CONTAINER"] = "new-checkpoints"
+    target.environment["COSMOS_WORKFLOW_STATE_HISTORY_CONTAINER"] = "new-history"
+    assert target.run("migrate", kind, "--from", f"agent-db/{kind}", *CONTOSO, "--dry-run")[0] == 0
+    assert target.containers() == before
+
+
+def test_a_dry_run_needs_the_directory(account: Account, other: Account, tmp_path: Path) -> None:
+    """Where the target could not be created either, that is what a dry run is for."""
+    account.environment["COSMOS_WORKFLOW_STATE_ENDPOINT"] = f"embedded:{tmp_path}/nodir/state.db"
+    code, _, complaints = account.run(*MIGRATE, *CONTOSO, "--from-endpoint", other.endpoint, "--dry-run")
+
+    assert code == 6
+    assert "the state file that COSMOS_WORKFLOW_STATE_ENDPOINT names cannot be opened" in complaints
+
+
+def test_nothing_is_migrated_into_memory(account: Account, other: Account) -> None:
+    """It would be gone with the command; a dry run may look what there is."""
+    account.environment["COSMOS_WORKFLOW_STATE_ENDPOINT"] = "embedded:"
+    from_other = (*MIGRATE, *CONTOSO, "--from-endpoint", other.endpoint)
+    code, output, complaints = account.run(*from_other)
+
+    assert (code, output) == (6, "")
+    assert "the embedded engine in memory ends with the process" in complaints
+    assert counts(account.answer(*from_other, "--dry-run")) == (3, 3, 0, 0)
 
 
 @pytest.mark.parametrize("key", ["not a key", "é", "abc"])
@@ -219,6 +323,7 @@ def test_many_failures_are_told_once(account: Account) -> None:
 
     assert code == 1
     assert complaints.count("support.states:Invoice") == 1
+    assert "8 of them would be the newest" not in complaints
     assert "invoice-approval_cp-004 and 3 more" in complaints
     assert len(account.answer(*MIGRATE, *CONTOSO)["failures"]) == 8
     assert json.loads(account.run(*MIGRATE, *CONTOSO, "--json")[2])["error"]["kind"] == "failed"

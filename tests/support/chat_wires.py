@@ -23,27 +23,30 @@ SOURCE: Final = "chat"
 HEAD: Final = head_id(SOURCE)
 
 
-def message(sequence: int) -> str:
-    """Return the id of the item of a message."""
-    return message_id(SOURCE, sequence)
-
-
 class Wire:
     """What a test of faults needs; the session holds one turn.
 
     Attributes:
+        factory: What the providers are from.
         history: A provider.
         other: Another one of the same source, as of another process.
         transport: What its faults happen in.
         container: The container behind it.
         state: The state that goes with the session.
+        began: The number of its first message.
     """
 
     def __init__(self, factory: CosmosStateFactory, transport: FaultyTransport, container: ContainerProxy) -> None:
+        self.factory = factory
         self.history: TenantHistoryProvider = factory.for_tenant(TENANT).history(SOURCE)
         self.other: TenantHistoryProvider = factory.for_tenant(TENANT).history(SOURCE)
         self.transport, self.container = transport, container
         self.state: dict[str, Any] = {}
+        self.began = 0
+
+    def message(self, index: int) -> str:
+        """Return the id of the item of a message, from 0."""
+        return message_id(SOURCE, self.began + index)
 
     def meanwhile(self, action: Callable[[], Awaitable[object]]) -> Fault:
         """Return a fault that lets a request through after something else, whose own requests meet no faults."""
@@ -95,5 +98,6 @@ async def open_wire() -> AsyncIterator[Wire]:
         container = client.get_database_client(settings.database).get_container_client(settings.history_container)
         wire = Wire(factory, transport, container)
         await wire.history.save_messages(SESSION, turn(0), state=wire.state)
+        wire.began = (await container.read_item(HEAD, partition_key=[TENANT, SESSION]))["began"]
         transport.sent.clear()
         yield wire

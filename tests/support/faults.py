@@ -67,6 +67,19 @@ def then(action: Callable[[], Awaitable[None]]) -> Fault:
     return fault
 
 
+class Late:
+    """A request that is given up, and arrives later all the same."""
+
+    async def __call__(self, _request: HttpRequest, send: Send) -> EmbeddedResponse:
+        """Give the request up."""
+        self._send = send
+        raise ServiceRequestError("no answer")
+
+    async def arrive(self) -> int:
+        """Let it arrive at last; return what it was answered."""
+        return (await self._send()).status_code
+
+
 class FaultyTransport(EmbeddedTransport):
     """Gives each fault to one request for items, first come first served.
 

@@ -13,7 +13,7 @@ from cosmos_workflow_state._cli import _checks as checks
 from cosmos_workflow_state._cli._checks import Check, Package
 from cosmos_workflow_state._cli._output import ExitCode
 from cosmos_workflow_state._cli._views._checks import change_lines, check_json, check_lines
-from cosmos_workflow_state._definitions import CHECKPOINTS, CONTAINERS, HISTORY, SESSIONS, ContainerDefinition
+from cosmos_workflow_state._definitions import CHECKPOINTS, CONTAINERS, ContainerDefinition
 from cosmos_workflow_state._examining import AccountFacts, RoundTrip
 from cosmos_workflow_state.errors import (
     AccessDeniedError,
@@ -134,7 +134,7 @@ def test_rights_that_are_not_tried(*, container: bool) -> None:
 )
 def test_each_difference_is_a_check(changes: dict[str, Any], found: list[tuple[str, str]]) -> None:
     """All of the drift is said at once, each with its remedy; a repair is offered where it makes all of it right."""
-    said = checks.container(CHECKPOINTS, RIGHT | changes, SETTINGS)
+    said = checks.container(CHECKPOINTS, RIGHT | changes, SETTINGS, needed=True)
 
     assert all(check.found.startswith("workflow-state/checkpoints") for check in said)
     assert [check.status for check in said] == [status for status, _ in found]
@@ -145,15 +145,19 @@ def test_a_container_that_is_not_there() -> None:
     """Whether that is wrong depends on who is to create it."""
     creates = CosmosStateSettings(_env_file=None, endpoint="embedded:")
 
-    assert checks.container(CHECKPOINTS, None, SETTINGS)[0].code is ExitCode.NOT_PROVISIONED
-    assert [checks.container(wanted, None, creates)[0].status for wanted in CONTAINERS] == ["ok"] * 3
+    for wanted in CONTAINERS:
+        [missing] = checks.container(wanted, None, SETTINGS, needed=True)
+        assert (missing.status, missing.code) == ("failed", ExitCode.NOT_PROVISIONED)
+        assert "`doctor --for KIND` asks for others" in missing.remedy
+        assert checks.container(wanted, None, creates, needed=True)[0].status == "ok"
 
 
-@pytest.mark.parametrize("wanted", [HISTORY, SESSIONS], ids=lambda wanted: wanted.kind)
-def test_a_container_that_not_everybody_needs(wanted: ContainerDefinition) -> None:
-    """Histories and sessions are for who uses them: that one is not there is no failure, that it has drifted is."""
-    [note] = checks.container(wanted, None, SETTINGS)
-    [drifted] = checks.container(wanted, wanted.properties(wanted.kind) | {"defaultTtl": 60}, SETTINGS)
+@pytest.mark.parametrize("wanted", CONTAINERS, ids=lambda wanted: wanted.kind)
+def test_a_container_that_is_not_used(wanted: ContainerDefinition) -> None:
+    """Each is for who uses it: that it is not there is no failure for who does not, that it has drifted is."""
+    [note] = checks.container(wanted, None, SETTINGS, needed=False)
+    drift = wanted.properties(wanted.kind) | {"defaultTtl": 60}
+    [drifted] = checks.container(wanted, drift, SETTINGS, needed=False)
 
     assert (note.status, checks.worst([note]), checks.code_of([note])) == ("note", "ok", ExitCode.DONE)
     assert note.found == f"workflow-state/{wanted.kind} is not there; only {wanted.kind} would need it"

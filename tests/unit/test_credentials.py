@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -14,6 +15,7 @@ from azure.identity.aio import (
 from pydantic import SecretStr
 
 from cosmos_workflow_state._credentials import account_keys, make_credential, refuse_plain_http, where_keys_are
+from cosmos_workflow_state._remedies import Access
 from cosmos_workflow_state.errors import SettingsError
 from cosmos_workflow_state.settings import CosmosStateSettings, KeyAuth
 from support.servers import loaded_by
@@ -143,9 +145,12 @@ def test_a_key_is_no_credential() -> None:
 
 def test_plain_http_is_refused_in_words() -> None:
     """No token over a line that others can read; TLS passes."""
-    refuse_plain_http(settings_with(None))
-    with pytest.raises(SettingsError, match="COSMOS_WORKFLOW_STATE_ENDPOINT is plain http"):
-        refuse_plain_http(settings_with(None, "http://localhost:8081"))
+    refuse_plain_http(Access("https://localhost:8081", "state", "checkpoints"))
+    own = Access("http://localhost:8081", "state", "checkpoints")
+    with pytest.raises(SettingsError, match=r"_STATE_ENDPOINT is plain http.* set COSMOS_WORKFLOW_STATE_KEY,"):
+        refuse_plain_http(own)
+    with pytest.raises(SettingsError, match=r" --other is plain http.* set OTHER_KEY,"):
+        refuse_plain_http(replace(own, keys="OTHER_KEY", named_by="--other"))
 
 
 def test_identities_are_not_loaded_for_a_key() -> None:

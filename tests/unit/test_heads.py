@@ -7,6 +7,8 @@ from typing import Any
 import pytest
 
 from cosmos_workflow_state._heads import (
+    BEGINNINGS,
+    HIGHEST_END,
     MAX_SEQUENCE,
     REMEMBERED,
     Head,
@@ -31,19 +33,38 @@ def identities(count: int) -> list[str]:
 def test_messages_are_numbered_on() -> None:
     """Each append moves the end; the newest identities stay, as many as a head holds."""
     many = identities(REMEMBERED + 10)
-    head = Head().appended(many[:3], None, "w1").at("e1")
-    assert (head.first, head.next, head.messages, head.recent) == (0, 3, 3, tuple(many[:3]))
-    assert (head.write_id, head.etag) == ("w1", "e1")
+    head = Head().begun(700).appended(many[:3], None, "w1").at("e1")
+    assert (head.began, head.first, head.next, head.messages, head.recent) == (700, 700, 703, 3, tuple(many[:3]))
+    assert (head.write_id, head.etag, head.was_cleared) == ("w1", "e1", False)
     grown = head.appended(many[3:], None, "w2")
-    assert (grown.next, grown.recent, grown.etag) == (len(many), tuple(many[10:]), "")
+    assert (grown.began, grown.messages, grown.recent, grown.etag) == (700, len(many), tuple(many[10:]), "")
+
+
+def test_a_history_begins_where_none_is() -> None:
+    """Whatever a state without a version says; one that is there goes on."""
+    assert Head(next=5).begun(700) == Head(began=700, first=700, next=700)
+    head = Head().begun(700).appended(identities(1), None, "w1").at("e1")
+    assert head.begun(800) == head
+
+
+def test_numbers_are_exact_in_json() -> None:
+    """Whoever reads them as doubles finds them all; none that is given out is far from the last."""
+    assert BEGINNINGS < HIGHEST_END < MAX_SEQUENCE < 2**53
 
 
 def test_what_is_cleared_is_not_numbered_again() -> None:
     """The numbers go on where they were, and nothing is remembered of what was before."""
-    head = Head().appended(identities(5), 10, "w1").cleared(None, "w2")
-    assert (head.first, head.next, head.messages, head.recent, head.ttl) == (5, 5, 0, (), None)
-    assert head.shortest_ttl is None
-    assert head.appended(identities(1), 20, "w3").ttl == 20
+    head = Head().begun(700).appended(identities(5), 10, "w1").at("e1").cleared(705, 50, "w2")
+    assert (head.began, head.first, head.next, head.messages, head.recent) == (700, 705, 705, 0, ())
+    assert (head.ttl, head.shortest_ttl, head.was_cleared) == (50, None, True)
+    assert Head(began=9, first=9, next=10).cleared(3, None, "w1").began == 0
+
+
+@pytest.mark.parametrize(("left", "ttl", "expected"), [(50, 20, 50), (10, 20, 20), (None, 20, None), (20, None, None)])
+def test_a_head_outlives_what_a_clearing_has_left(left: int | None, ttl: int | None, expected: int | None) -> None:
+    """What is saved behind it may expire before what is still lying there."""
+    head = Head().begun(0).cleared(0, left, "w1").appended(identities(1), ttl, "w2")
+    assert (head.ttl, head.shortest_ttl) == (expected, ttl)
 
 
 @pytest.mark.parametrize(
@@ -64,6 +85,7 @@ def test_a_head_outlives_its_messages(ttls: list[int | None], ttl: int | None, s
     for number, one in enumerate(ttls):
         head = head.appended(identities(1), one, str(number))
     assert (head.ttl, head.shortest_ttl) == (ttl, shortest)
+    assert head.lives_differ == (ttl != shortest)
 
 
 @pytest.mark.parametrize("ttl", [None, 10])
@@ -83,7 +105,12 @@ BAD: list[dict[str, Any]] = [
     {"next": True},
     {"next": -1, "first": -4},
     {"first": 4},
-    {"next": MAX_SEQUENCE + 2},
+    {"next": MAX_SEQUENCE + 2, "recent": identities(REMEMBERED)},
+    {"next": 10**30, "recent": identities(REMEMBERED)},
+    {"began": 1},
+    {"began": -1},
+    {"began": None},
+    {"began": 0.0},
     {"recent": "abc"},
     {"recent": []},
     {"recent": ["?"] * 3},
@@ -102,7 +129,8 @@ def test_what_is_no_head(fields: dict[str, Any]) -> None:
     with pytest.raises(UnreadableError):
         read_head_fields({**head_fields(head), "ttl": 10, **fields}, "e1")
     assert from_state({**to_state(head, PLACE, SOURCE), **fields}, PLACE, SOURCE) is None
-    assert from_state({**to_state(head, PLACE, SOURCE), "etag": None}, PLACE, SOURCE) is None
+    for etag in (None, ""):
+        assert from_state({**to_state(head, PLACE, SOURCE), "etag": etag}, PLACE, SOURCE) is None
 
 
 @pytest.mark.parametrize("state", [None, [], "x", 7, {}], ids=str)

@@ -16,12 +16,14 @@ from cosmos_workflow_state._history_items import (
     StoredMessage,
     head_id,
     head_item,
+    is_in_place,
     is_of,
     message_id,
     message_item,
     order_of,
     order_range,
     read_head,
+    read_listed,
     read_message,
 )
 from cosmos_workflow_state._identities import BY_CONTENT, identity
@@ -91,6 +93,8 @@ BAD: list[dict[str, Any]] = [
     {"schema": 2},
     {"sequence": 8},
     {"sequence": "7"},
+    {"sequence": -1, "sort_key": order_of(SOURCE, -1)},
+    {"sequence": 10**15, "sort_key": order_of(SOURCE, 10**15)},
     {"sort_key": None},
     {"source_id": None},
     {"identity": "x"},
@@ -108,14 +112,43 @@ def test_what_is_no_message(fields: dict[str, Any]) -> None:
         read_message({**message_item(PLACE, SOURCE, MESSAGE, None), **fields})
 
 
+PLACED: list[tuple[dict[str, Any], bool]] = [
+    ({}, True),
+    ({"id": "other"}, False),
+    ({"source_id": "other"}, False),
+    ({"source_id": {}}, False),
+    ({"source_id": ""}, False),
+]
+
+
+@pytest.mark.parametrize(("fields", "expected"), PLACED, ids=str)
+def test_where_an_item_lies(fields: dict[str, Any], expected: bool) -> None:
+    """Where its history looks for it, or anywhere else; a message also by its number."""
+    message = message_item(PLACE, SOURCE, MESSAGE, None)
+    for item in (message, head_item(PLACE, SOURCE, Head())):
+        assert is_in_place({**item, **fields}) is expected
+    for changed in ({"sequence": 8}, {"sequence": None}, {"sequence": 10**15}, {"sort_key": "x"}):
+        assert not is_in_place({**message, **changed})
+
+
+def test_a_listed_session() -> None:
+    """How many messages count; what cannot be read is told."""
+    row: dict[str, Any] = {"session_id": "s-1", "first": 3, "next": 5}
+    assert read_listed(row) == ("s-1", 2)
+    for changed in ({"session_id": 5}, {"session_id": "\0"}, {"first": None}, {"next": 2}, {"first": -1}):
+        with pytest.raises(UnreadableError):
+            read_listed({**row, **changed})
+
+
 def test_the_first_schema_stays_readable() -> None:
     """A head and a message as they were written by the first version that wrote any."""
     head_then, message_then = json.loads(GOLDEN.read_text(encoding="utf-8"))
     head = read_head(head_then)
-    assert (head.first, head.next, head.ttl, head.shortest_ttl, len(head.recent)) == (1, 3, 200, 100, 2)
+    assert (head.first - head.began, head.messages, head.ttl, head.shortest_ttl) == (1, 2, 200, 100)
+    assert len(head.recent) == 2
     stored = read_message(message_then)
     message = deserialize(decode_payload(stored.payload), PLACE, SOURCE)
     assert (message.role, message.text, message.author_name, message.message_id) == ("user", "hé \ud800", "ann", "m-1")
-    assert stored.sequence == 2
+    assert stored.sequence == head.next - 1 == 412_345_678_901_236
     assert is_of(head_then, PLACE, SOURCE)
     assert is_of(message_then, PLACE, SOURCE)

@@ -108,4 +108,6 @@ def test_what_is_no_message_of_this_history(raw: bytes) -> None:
     with pytest.raises(UnreadableError) as caught:
         deserialize(raw, PLACE, SOURCE)
     assert caught.value.__cause__ is None
+    assert caught.value.__context__ is None
+    assert "assistant" not in repr(entry(Message("assistant", ["a"]), PLACE, SOURCE))
     assert "t2" not in str(caught.value)

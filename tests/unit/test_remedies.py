@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from cosmos_workflow_state._definitions import DATA_ACTIONS
-from cosmos_workflow_state._remedies import Access, Refusal, Remedy, remedy_for
+from cosmos_workflow_state._remedies import Access, Refusal, Remedy, nothing_to_send, remedy_for
 
 PRINCIPAL = "8b7c5a52-aaaa-4000-8000-0123456789ab"
 QUERY = "Microsoft.DocumentDB/databaseAccounts/sqlDatabases/containers/executeQuery"
@@ -99,6 +99,14 @@ def test_who_is_not_known(proof: str | None, *, keys: bool, tokens: bool) -> Non
     assert ("az account get-access-token --resource https://contoso.documents.azure.com\n" in text) is tokens
     assert "It is not the clock: that differs by 2 s," in text
     assert "must not differ" in advice(401, proof=proof).text
+
+
+def test_who_asks_for_another_account() -> None:
+    """What names the endpoint, and where the keys come from, is said as whoever asks calls it; so with no token."""
+    other = {"endpoint": "https://localhost:8081", "keys": "OTHER_KEY", "named_by": "--other"}
+    assert "Is OTHER_KEY a key of the account that --other names, " in advice(401, proof="key", **other).text
+    assert "Is COSMOS_WORKFLOW_STATE_KEY a key of the account contoso, " in advice(401, proof="key").text
+    assert nothing_to_send("OTHER_KEY").startswith("Without OTHER_KEY an identity is asked for a token, ")
 
 
 def test_other_refusals() -> None:

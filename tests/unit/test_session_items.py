@@ -20,6 +20,7 @@ from cosmos_workflow_state._session_items import (
     SessionVersion,
     read_session_item,
     session_item,
+    tells_of,
     writes_after,
 )
 from cosmos_workflow_state._session_snapshots import FORMAT, MAX_DEPTH, deserialize
@@ -105,6 +106,32 @@ def test_the_last_writes_are_remembered() -> None:
         version = SessionVersion("v", writes_after(f"w-{number}", version), None)
     assert version is not None
     assert version.writes == tuple(f"w-{number}" for number in range(MAX_WRITES + 1, 1, -1))
+
+
+def test_a_version_tells_of_the_writes_since_one_that_it_lists() -> None:
+    """And of all since its creation, while it was not cut; one that is not there, or names no write, tells nothing."""
+
+    def made_by(*writes: str) -> SessionVersion:
+        return SessionVersion("v", writes, None)
+
+    cut = made_by(*(f"w-{number}" for number in range(MAX_WRITES)))
+    replaced = made_by("w-5", "gone")
+    assert tells_of(cut, replaced)
+    assert tells_of(replaced, replaced)
+    assert not tells_of(made_by("w-6", "gone"), replaced)
+    assert not tells_of(None, replaced)
+    assert not tells_of(cut, made_by())
+    assert tells_of(made_by(*cut.writes[1:]), None)
+    assert not tells_of(cut, None)
+    assert not tells_of(None, None)
+
+
+def test_the_memory_keeps_what_a_version_is() -> None:
+    """Also the order of its writes, and its parts."""
+    memory, place = SessionMemory(), SessionPlace(TenantId("contoso"), "k")
+    for version in (SessionVersion("v", ("w-2", "w-1"), Upload("u-1", 3)), SessionVersion("v", (), None)):
+        memory.note(place, version)
+        assert memory.get(place) == version
 
 
 def test_the_memory_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
-from cosmos_workflow_state._definitions import CHECKPOINTS, DATA_ACTIONS, ContainerDefinition
+from cosmos_workflow_state._definitions import DATA_ACTIONS, ContainerDefinition
 from cosmos_workflow_state._drift import Difference, differences, repairable
 from cosmos_workflow_state._examining import AccountFacts, Proof, RoundTrip
 from cosmos_workflow_state._remedies import MAX_CLOCK_SKEW
@@ -155,7 +155,7 @@ def rights(refused: Sequence[AccessDeniedError], proof: Proof, *, container: boo
 
 
 def container(
-    wanted: ContainerDefinition, properties: Mapping[str, Any] | None, settings: CosmosStateSettings
+    wanted: ContainerDefinition, properties: Mapping[str, Any] | None, settings: CosmosStateSettings, *, needed: bool
 ) -> list[Check]:
     """Judge a container: one check for each difference from what it must be.
 
@@ -163,6 +163,7 @@ def container(
         wanted: What it must be.
         properties: What the service says of it, None where it is not there.
         settings: They name it, and say who is to create it.
+        needed: Whether it has to be there.
     """
     name = f"{settings.database}/{settings.name_of(wanted)}"
     if properties is not None:
@@ -171,10 +172,10 @@ def container(
         return [_drifted(name, one, fix) for one in drift] or [Check("container", "ok", f"{name} is as it must be")]
     if settings.effective_provisioning == "create":
         return [Check("container", "ok", f"{name} is not there yet; the first use creates it")]
-    if wanted is not CHECKPOINTS:
+    if not needed:
         remedy = "`cosmos-workflow-state provision` creates it"
         return [Check("container", "note", f"{name} is not there; only {wanted.kind} would need it", remedy)]
-    remedy = "`cosmos-workflow-state provision` creates it, or says who can"
+    remedy = "`cosmos-workflow-state provision` creates it, or says who can; `doctor --for KIND` asks for others"
     return [Check("container", "failed", f"there is no container {name}", remedy, ExitCode.NOT_PROVISIONED)]
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from importlib.metadata import requires, version
 from typing import Any, Final
@@ -10,6 +10,7 @@ from typing import Any, Final
 from rich.text import Text
 
 from cosmos_workflow_state import CosmosStateSettings
+from cosmos_workflow_state._clients import is_to_be_made
 from cosmos_workflow_state._definitions import CHECKPOINTS, CONTAINERS, ContainerDefinition
 from cosmos_workflow_state._drift import Difference, differences, repairable
 from cosmos_workflow_state._examining import Examination, RoundTrip, examined
@@ -23,7 +24,7 @@ from ._log import log_to_standard_error
 from ._network import PATIENCE, reach
 from ._output import PROGRAM, CommandError, ExitCode, say_json
 from ._screen import show, width
-from ._store import finish, is_to_be_made
+from ._store import finish
 from ._views._checks import change_lines, check_json, check_lines
 from ._views._settings import SettingRow, rows_of, settings_json, short_table
 
@@ -71,8 +72,14 @@ class _Report:
     changed: list[str] = field(default_factory=list[str])
 
 
-def run_doctor(*, fix: bool, yes: bool, as_json: bool) -> ExitCode:
+def run_doctor(*, fix: bool, yes: bool, as_json: bool, kinds: Collection[str]) -> ExitCode:
     """Check everything, and repair the containers when asked to.
+
+    Args:
+        fix: Whether to repair.
+        yes: Whether to do so without asking.
+        as_json: Whether the result is JSON.
+        kinds: The kinds of the containers that have to be there; the one for checkpoints when none is named.
 
     Returns:
         The code of what failed first.
@@ -88,10 +95,11 @@ def run_doctor(*, fix: bool, yes: bool, as_json: bool) -> ExitCode:
         return _finished(report, as_json=as_json)
     log_to_standard_error(settings)
     report.rows = [row for row in rows_of(settings, read_origins()) if row.name in _SHOWN or row.source != "default"]
-    found = finish(_examine(settings))
+    found = finish(_examine(settings, kinds))
     report.checks = [*found.checks, _versions()]
     if fix and found.to_repair:
         _fix(settings, found, report, yes=yes, as_json=as_json)
+        report.checks = [*finish(_examine(settings, kinds)).checks, _versions()]
     return _finished(report, as_json=as_json)
 
 
@@ -105,7 +113,6 @@ def _fix(settings: CosmosStateSettings, found: _Findings, report: _Report, *, ye
         if as_json or yes:
             _finished(report, as_json=as_json)
         raise
-    report.checks = [*finish(_examine(settings)).checks, _versions()]
 
 
 def _intention(settings: CosmosStateSettings, found: _Findings) -> str:
@@ -134,20 +141,27 @@ def _finished(report: _Report, *, as_json: bool) -> ExitCode:
     return checks.code_of(report.checks)
 
 
-async def _examine(settings: CosmosStateSettings) -> _Findings:
+async def _examine(settings: CosmosStateSettings, kinds: Collection[str]) -> _Findings:
+    if is_to_be_made(settings):
+        return _Findings([_engine(settings)])
     patience = min(PATIENCE, settings.operation_timeout)
-    found = _Findings(_engine(settings) if settings.is_embedded else await reach(settings.endpoint, patience))
-    if found.checks[-1].status == "failed" or is_to_be_made(settings):
+    found = _Findings([] if settings.is_embedded else await reach(settings.endpoint, patience))
+    if checks.worst(found.checks) == "failed":
         return found
     try:
         async with examined(settings) as examination:
-            await _ask(examination, settings, found)
+            if settings.is_embedded:
+                found.checks.append(_engine(settings))
+            await _ask(examination, settings, found, kinds or (CHECKPOINTS.kind,))
     except CosmosStateError as error:
-        found.checks.append(checks.end(error))
+        # Nothing was found yet: the engine itself could not be opened.
+        found.checks.append(checks.end(error) if found.checks else checks.failure("engine", error))
     return found
 
 
-async def _ask(examination: Examination, settings: CosmosStateSettings, found: _Findings) -> None:
+async def _ask(
+    examination: Examination, settings: CosmosStateSettings, found: _Findings, kinds: Collection[str]
+) -> None:
     if not settings.is_embedded:
         found.checks.append(checks.accepted(examination.proof, settings))
     facts = await examination.account()
@@ -160,25 +174,29 @@ async def _ask(examination: Examination, settings: CosmosStateSettings, found: _
             found.properties[wanted.kind] = properties
     # Rights are given for the database, so one container stands for all. Under another partition key there is no way
     # to read in it, whatever the rights.
-    readable = CHECKPOINTS.kind in found.properties and repairable(found.drift(CHECKPOINTS))
-    refused, trips = await _read(examination) if readable else ([], [])
-    found.checks.append(checks.rights(refused, examination.proof, container=readable))
+    there = (one for one in CONTAINERS if one.kind in found.properties)
+    readable = next((one for one in there if repairable(found.drift(one))), None)
+    refused, trips = ([], []) if readable is None else await _read(examination, readable)
+    found.checks.append(checks.rights(refused, examination.proof, container=readable is not None))
     for wanted in CONTAINERS:
-        found.checks += checks.container(wanted, found.properties.get(wanted.kind), settings)
+        properties = found.properties.get(wanted.kind)
+        found.checks += checks.container(wanted, properties, settings, needed=wanted.kind in kinds)
     if trips:
         found.checks.append(checks.round_trip(trips))
 
 
-async def _read(examination: Examination) -> tuple[list[AccessDeniedError], list[RoundTrip]]:
+async def _read(
+    examination: Examination, wanted: ContainerDefinition
+) -> tuple[list[AccessDeniedError], list[RoundTrip]]:
     """Try to read an item and to query; return what was refused, and how long reading took."""
     refused: list[AccessDeniedError] = []
     trips: list[RoundTrip] = []
     try:
-        trips = [await examination.read_nothing(CHECKPOINTS) for _ in range(_TRIPS)]
+        trips = [await examination.read_nothing(wanted) for _ in range(_TRIPS)]
     except AccessDeniedError as error:
         refused.append(error)
     try:
-        await examination.query(CHECKPOINTS)
+        await examination.query(wanted)
     except AccessDeniedError as error:
         refused.append(error)
     return refused, trips
@@ -193,12 +211,12 @@ async def _repair(settings: CosmosStateSettings, found: _Findings, report: _Repo
                 report.changed += [f"{name}: {one.problem}" for one in repair.changed]
 
 
-def _engine(settings: CosmosStateSettings) -> list[Check]:
+def _engine(settings: CosmosStateSettings) -> Check:
     path = settings.embedded_path
     if path is None:
-        return [Check("engine", "ok", "embedded, in memory: nothing outlives a process")]
-    state = "" if path.exists() else ", which is not there yet: the first use creates it"
-    return [Check("engine", "ok", f"embedded, the state file {path}{state}")]
+        return Check("engine", "ok", "embedded, in memory: nothing outlives a process")
+    state = ", which is not there yet: the first use creates it" if is_to_be_made(settings) else ""
+    return Check("engine", "ok", f"embedded, the state file {path}{state}")
 
 
 def _versions() -> Check:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Callable, Coroutine, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any, Final
 
 from pydantic import SecretStr
 from rich.text import Text
 
-from cosmos_workflow_state import CosmosStateSettings
-from cosmos_workflow_state._credentials import account_keys
+from cosmos_workflow_state import CosmosStateSettings, TenantHistoryProvider
+from cosmos_workflow_state._credentials import account_keys, where_keys_are
 from cosmos_workflow_state._identity import Scope
 from cosmos_workflow_state._migration import (
     Assignment,
@@ -22,11 +23,12 @@ from cosmos_workflow_state._migration import (
     migrate_checkpoints,
     migrate_histories,
 )
+from cosmos_workflow_state._remedies import ENDPOINT
 from cosmos_workflow_state.errors import CosmosStateError, SettingsError
 from cosmos_workflow_state.settings import ConnectionStringAuth, DefaultAuth, KeyAuth
 
 from ._log import log_to_standard_error
-from ._output import CommandError, ExitCode, complain, printable, say, say_json
+from ._output import CommandError, ExitCode, complain, printable, say, say_json, warn
 from ._screen import progress, show, width
 from ._store import explained, finish
 from ._views._layout import Column, counted, layout
@@ -34,10 +36,15 @@ from ._views._layout import Column, counted, layout
 SOURCE_KEY: Final = "COSMOS_MIGRATE_SOURCE_KEY"
 """Environment variable with the key for the source; a key on the command line would be in everybody's process list."""
 
+FROM_ENDPOINT: Final = "--from-endpoint"
+
 _Migrate = Callable[[Job, Tally], Coroutine[Any, Any, None]]
 
-_IDS_SHOWN: Final = 5
+_SHOWN: Final = 5
+"""Ids of a place, places of a reason, sources: people see the first of them, programs all."""
 _NOUNS: Final = {"checkpoints": "checkpoint", "history": "message"}
+_PLACES: Final = {"checkpoints": "workflow", "history": "session"}
+_DEFAULT_SOURCE: Final = TenantHistoryProvider.DEFAULT_SOURCE_ID
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,9 +110,10 @@ def _migrate(kind: str, request: Request, migrate: _Migrate) -> ExitCode:
         say_json(_document(kind, request, tally))
     else:
         _show(kind, request, tally)
+    _warn_of_sources(tally)
     if not tally.failures:
         return ExitCode.DONE
-    complain("\n".join(_failed(tally.failures)), ExitCode.FAILED)
+    complain("\n".join(_failed(kind, request, tally.failures)), ExitCode.FAILED)
     return ExitCode.FAILED
 
 
@@ -115,7 +123,7 @@ def _job(request: Request) -> Job:
         database, container = _named(request.source)
         return Job(
             settings=settings,
-            origin=Origin(_source_settings(settings, request.endpoint), database, container),
+            origin=_origin(settings, request, database, container),
             assignment=Assignment.accept(settings, request.tenant, request.tenant_field),
             scope=Scope.accept(request.scope),
             dry_run=request.dry_run,
@@ -131,14 +139,20 @@ def _named(source: str) -> tuple[str, str]:
     return database, container
 
 
-def _source_settings(settings: CosmosStateSettings, endpoint: str | None) -> CosmosStateSettings:
-    """Return how the source is reached; the very settings when nothing else is asked for.
+def _origin(settings: CosmosStateSettings, request: Request, database: str, container: str) -> Origin:
+    """Return where it comes from; with the very settings of the target when nothing else is asked for."""
+    endpoint, key = request.endpoint, os.environ.get(SOURCE_KEY)
+    if not endpoint and not key:
+        return Origin(settings, database, container, ENDPOINT, where_keys_are(settings))
+    named_by = FROM_ENDPOINT if endpoint else ENDPOINT
+    return Origin(_source_settings(settings, endpoint, key), database, container, named_by, SOURCE_KEY)
+
+
+def _source_settings(settings: CosmosStateSettings, endpoint: str | None, key: str | None) -> CosmosStateSettings:
+    """Return how the source is reached.
 
     A key of the target's account opens no other account: without one for the source, that takes an identity.
     """
-    key = os.environ.get(SOURCE_KEY)
-    if not endpoint and not key:
-        return settings
     keyed = isinstance(settings.auth, KeyAuth | ConnectionStringAuth)
     try:
         found = CosmosStateSettings(
@@ -152,7 +166,7 @@ def _source_settings(settings: CosmosStateSettings, endpoint: str | None) -> Cos
     else:
         return found
     raise CommandError(
-        f"--from-endpoint or {SOURCE_KEY} is wrong: the one takes an https:// account endpoint or `embedded:PATH`, the "
+        f"{FROM_ENDPOINT} or {SOURCE_KEY} is wrong: the one takes an https:// account endpoint or `embedded:PATH`, the "
         "other an account key, as `az cosmosdb keys list` prints it",
         ExitCode.USAGE,
     )
@@ -164,6 +178,16 @@ def _show(kind: str, request: Request, tally: Tally) -> None:
         show(_by_tenant(tally, heading))
     counts = f"{tally.written:,} {heading}, {tally.already_there:,} there already, {len(tally.failures):,} failed"
     say(f"{counted(tally.found, _NOUNS[kind])} in {request.source}: {counts}")
+    if tally.sources:
+        say(f"{'source' if len(tally.sources) == 1 else 'sources'}: {_some(sorted(tally.sources))}")
+
+
+def _warn_of_sources(tally: Tally) -> None:
+    """Say how histories are found again that are not where an agent looks when it is told nothing."""
+    others = sorted(set(tally.sources) - {_DEFAULT_SOURCE})
+    if others:
+        calls = _some([f"history({source_id!r})" for source_id in others])
+        warn(f"history() reads the source {_DEFAULT_SOURCE!r} and no other; what is in the others is read by {calls}")
 
 
 def _by_tenant(tally: Tally, heading: str) -> list[Text]:
@@ -175,19 +199,40 @@ def _by_tenant(tally: Tally, heading: str) -> list[Text]:
     return layout(columns, rows, width())
 
 
-def _failed(failures: list[Failure]) -> Iterator[str]:
-    """Yield lines about what failed: each reason once, with the first of the items that it is the reason for."""
+def _failed(kind: str, request: Request, failures: list[Failure]) -> Iterator[str]:
+    """Yield lines about what failed: each reason once, below it the first of the places and items that it is for."""
     yield f"{counted(len(failures), 'item')} failed, of which the source still has all:"
-    by_reason: dict[str, list[str]] = {}
+    by_reason: dict[str, dict[tuple[str, str], list[str]]] = {}
     for one in failures:
-        by_reason.setdefault(one.reason, []).append(one.item_id)
-    for reason, ids in by_reason.items():
-        more = f" and {len(ids) - _IDS_SHOWN:,} more" if len(ids) > _IDS_SHOWN else ""
+        place = (_place_of(kind, request, one), one.remedy)
+        by_reason.setdefault(one.reason, {}).setdefault(place, []).append(one.item_id)
+    for reason, places in by_reason.items():
         yield f"  {reason}"
-        yield f"    {', '.join(map(printable, ids[:_IDS_SHOWN]))}{more}"
+        for (named, remedy), ids in islice(places.items(), _SHOWN):
+            yield f"    {named}: {_some(ids)}"
+            if remedy:
+                yield f"      > {printable(remedy)}"
+        if len(places) > _SHOWN:
+            yield f"    and {counted(len(places) - _SHOWN, f'more {_PLACES[kind]}')}"
     newest = sum(one.newest for one in failures)
     if newest:
-        yield f"{newest:,} of them would be the newest: without it, work would go on from something older"
+        them = "it" if newest == 1 else "them"
+        yield f"{newest:,} of them would be the newest: without {them}, work would go on from something older"
+
+
+def _place_of(kind: str, request: Request, failure: Failure) -> str:
+    """Name where something was to go: what the command line does not say already."""
+    noun = _PLACES[kind]
+    place = f"{noun} {printable(failure.place)}" if failure.place else f"no {noun}"
+    source = "" if failure.source_id in {None, _DEFAULT_SOURCE} else f", source {printable(str(failure.source_id))}"
+    tenant = f" of tenant {failure.tenant_id}" if request.tenant is None and failure.tenant_id else ""
+    return f"{place}{source}{tenant}"
+
+
+def _some(texts: Sequence[str]) -> str:
+    """Return the first of some texts, and how many more there are."""
+    more = f" and {len(texts) - _SHOWN:,} more" if len(texts) > _SHOWN else ""
+    return f"{', '.join(map(printable, texts[:_SHOWN]))}{more}"
 
 
 def _document(kind: str, request: Request, tally: Tally) -> dict[str, Any]:
@@ -200,6 +245,10 @@ def _document(kind: str, request: Request, tally: Tally) -> dict[str, Any]:
         "written": tally.written,
         "already_there": tally.already_there,
         "failed": len(tally.failures),
+        "sources": [
+            {"source_id": source_id, "found": number, "is_default": source_id == _DEFAULT_SOURCE}
+            for source_id, number in sorted(tally.sources.items())
+        ],
         "tenants": [
             {
                 "tenant_id": tenant_id,
@@ -213,8 +262,10 @@ def _document(kind: str, request: Request, tally: Tally) -> dict[str, Any]:
             {
                 "id": one.item_id,
                 "place": one.place,
+                "source_id": one.source_id,
                 "tenant_id": one.tenant_id,
                 "reason": one.reason,
+                "remedy": one.remedy,
                 "newest": one.newest,
             }
             for one in tally.failures

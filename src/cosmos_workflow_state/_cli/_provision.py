@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from cosmos_workflow_state import CosmosStateSettings
+from cosmos_workflow_state._clients import is_to_be_made
 from cosmos_workflow_state._definitions import CONTAINERS, ContainerDefinition
 from cosmos_workflow_state._drift import Difference, differences, repairable
 from cosmos_workflow_state._examining import Examination, Proof, examined
@@ -15,12 +16,16 @@ from cosmos_workflow_state.errors import AccessDeniedError, CosmosStateError
 
 from ._asking import ask
 from ._log import log_to_standard_error
-from ._output import ExitCode, complain, say, say_json
-from ._store import explained, finish, is_to_be_made
+from ._output import CommandError, ExitCode, complain, say, say_json
+from ._store import explained, finish
 
 if TYPE_CHECKING:
     from cosmos_workflow_state._infrastructure import PlanFormat
 
+_NOTHING_KEPT: Final = (
+    "the embedded engine in memory ends with the process that uses it, so what is created here would be gone at once; "
+    "COSMOS_WORKFLOW_STATE_ENDPOINT=embedded:PATH names a state file"
+)
 _NOT_FOR_TOKENS: Final = (
     "no role lets a token create databases and containers; whoever owns the account does that once, and gives the "
     "identity its role, with the commands on standard output"
@@ -93,10 +98,12 @@ def provision(*, yes: bool, as_json: bool) -> ExitCode:
         rights: the commands for them are printed.
 
     Raises:
-        CommandError: Nobody said yes, or the service refused or failed.
+        CommandError: Nobody said yes, the service refused or failed, or what is created would not be kept.
     """
     settings = _settings()
     log_to_standard_error(settings)
+    if settings.is_embedded and settings.embedded_path is None:
+        raise CommandError(_NOTHING_KEPT, ExitCode.NOT_PROVISIONED)
     state = finish(_look(settings))
     if state.missing and state.proof == "token":
         return _hand_over(settings, state, as_json=as_json)
@@ -147,9 +154,10 @@ async def _create(settings: CosmosStateSettings, missing: tuple[ContainerDefinit
 
 
 def _intention(state: _State, settings: CosmosStateSettings) -> str:
-    named = [f"container {settings.name_of(wanted)!r}" for wanted in state.missing]
-    what = " and ".join([*([] if state.database else [f"database {settings.database!r}"]), *named])
-    return f"create {what} in {settings.endpoint}, throughput {settings.throughput}"
+    *names, last = [repr(settings.name_of(wanted)) for wanted in state.missing]
+    containers = f"containers {', '.join(names)} and {last}" if names else f"container {last}"
+    database = "" if state.database else f"database {settings.database!r}, and in it "
+    return f"create {database}{containers} in {settings.endpoint}, throughput {settings.throughput}"
 
 
 def _drift_lines(settings: CosmosStateSettings, state: _State) -> Iterator[str]:

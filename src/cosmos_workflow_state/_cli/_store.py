@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Final, Literal, TypeVar
 
 from cosmos_workflow_state import CosmosStateFactory, CosmosStateSettings, TenantCheckpointStorage
+from cosmos_workflow_state._clients import is_to_be_made
 from cosmos_workflow_state.errors import (
     AccessDeniedError,
     CheckpointNotFoundError,
@@ -96,12 +97,6 @@ async def opened(place: Place) -> AsyncGenerator[TenantCheckpointStorage]:
     async with CosmosStateFactory(settings) as factory:
         storage = factory.for_tenant(place.tenant).checkpoints.scoped(place.scope)
         yield storage if place.workflow is None else storage.for_workflow(place.workflow)
-
-
-def is_to_be_made(settings: CosmosStateSettings) -> bool:
-    """Tell whether looking would create a state file."""
-    path = settings.embedded_path
-    return path is not None and path.parent.is_dir() and not path.exists()
 
 
 def _no_state(path: Path | None) -> str:

@@ -25,7 +25,7 @@ from cosmos_workflow_state.errors import CheckpointError, InvalidIdentifierError
 
 from ._ends import Ends, Layout, in_turn, opened_ends
 from ._equality import same
-from ._job import Job, UnequalError, UnfitError
+from ._job import Job, UnequalError, UnfitError, present
 from ._tally import Failure, Tally
 from ._upstream import HEADERS, Header, decode, in_order, read_header
 
@@ -89,7 +89,7 @@ class _Migration:
             tenant: TenantId | None = None
             try:
                 tenant = self._job.assignment.tenant_of(row)
-                name = accept_workflow_name(row.get("workflow_name", ""))
+                name = accept_workflow_name(present(row, "workflow_name", "checkpoint"))
                 found.setdefault((tenant, name), []).append(read_header(row))
             except _OF_ONE_CHECKPOINT as error:
                 tenant_id = None if tenant is None else tenant.value
@@ -193,7 +193,7 @@ class _Migration:
 
     def _fail(self, workflow: _Workflow, header: Header, error: Exception) -> None:
         newest = header is workflow.headers[-1]
-        self._tally.fail(Failure(header.item_id, workflow.name, workflow.tenant.value, str(error), newest))
+        self._tally.fail(Failure(header.item_id, workflow.name, workflow.tenant.value, str(error), newest=newest))
 
 
 def _identity_of(header: Header) -> tuple[object, ...]:

@@ -28,8 +28,8 @@ class Continue(Append):
         Raises:
             StateChangedError: Something else is there, or the history was cleared.
         """
-        stored = head.next - (self._end - len(self._left))
-        if head.first or not 0 <= stored <= len(self._left):
+        stored = head.messages - (self._end - len(self._left))
+        if head.was_cleared or not 0 <= stored <= len(self._left):
             self._refuse()
         found = await self._conversation.newest_identities(head, stored)
         if list(found) != [cargo.entry.stored for cargo in self._left[:stored]]:

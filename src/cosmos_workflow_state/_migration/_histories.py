@@ -2,14 +2,15 @@
 
 A history is known to be there already by how many messages it has and what its last one is told by, unless it was
 written so shortly before the last write of all that an earlier run may have ended before it had compared it. Nothing
-that is there is replaced or deleted; what differs, has gone on or was cleared here is reported and left as it is.
+that is there is replaced or deleted; what differs, has gone on or was cleared here is reported and left as it is. A
+session of which not all messages are one tenant's goes to nobody: half a conversation is worse than none.
 """
 
 from __future__ import annotations
 
 import contextlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any, Final, cast
 
 from agent_framework import Message
@@ -29,7 +30,7 @@ from cosmos_workflow_state.errors import InvalidIdentifierError, StateError
 from ._continuing import Continue
 from ._ends import Ends, Layout, in_turn, opened_ends
 from ._equality import same
-from ._job import Job, UnfitError
+from ._job import Job, UnfitError, present
 from ._tally import Failure, Tally
 
 LAYOUT: Final = Layout("CosmosHistoryProvider", "/session_id", HISTORY)
@@ -43,7 +44,8 @@ _MESSAGES: Final = f"{_IN_HISTORY} ASC"
 """As the framework's provider asks, so in its order, also where sort keys are the same: numbers of that size are."""
 _LAST: Final = f"{_IN_HISTORY} DESC OFFSET 0 LIMIT 1"
 _HEADS: Final = (
-    "SELECT c.tenant_id, c.session_id, c.source_id, c.first, c.next, c.recent, c.write_id, c._ts FROM c "
+    "SELECT c.tenant_id, c.session_id, c.source_id, c.began, c.first, c.next, c.recent, c.shortest_ttl, c.ttl, "
+    "c.write_id, c._ts FROM c "
     "WHERE c.tenant_id = @tenant AND c.type = @type AND c.source_id = @source"
 )
 
@@ -52,8 +54,32 @@ _AT_ONCE: Final = 500
 _SLACK: Final = 60.0
 """Seconds beyond ``operation_timeout`` for which what was written may not have been compared yet."""
 
+_LEFT_OUT: Final = "the session is left out as a whole"
+
 _OF_ONE_HISTORY: Final = (UnfitError, StateError, InvalidIdentifierError, RefusedTypesError)
 """Errors that are about one history or message: the others go on."""
+
+
+@dataclass(slots=True)
+class _Session:
+    """What there is of one session in the source, and whose its messages say it is.
+
+    Attributes:
+        item_ids: Ids of their items, by source.
+        tenants: Those that they name.
+        nobodys: Why one of them names none; empty where each does.
+    """
+
+    item_ids: dict[str, set[str]] = field(default_factory=dict[str, set[str]])
+    tenants: set[TenantId] = field(default_factory=set[TenantId])
+    nobodys: str = ""
+
+    @property
+    def reason(self) -> str:
+        """Why it is nobody's; empty where it is one tenant's."""
+        if self.nobodys:
+            return f"{_LEFT_OUT}: a message of it names no tenant ({self.nobodys})"
+        return f"{_LEFT_OUT}: its messages name several tenants" if len(self.tenants) > 1 else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,21 +149,36 @@ class _Migration:
         self._compared_before = 0.0
 
     async def histories(self) -> list[_History]:
-        """Read what there is in the source; items that are no messages, or nobody's, have failed here."""
-        found: dict[tuple[SessionPlace, str], set[str]] = {}
-        async for row in self._ends.source.scan(_HEADERS.format(self._job.assignment.column)):
+        """Read what there is in the source; items that are no messages, and sessions that are nobody's, have failed."""
+        assignment, found = self._job.assignment, dict[str, _Session]()
+        async for row in self._ends.source.scan(_HEADERS.format(assignment.column)):
             self._tally.find()
-            tenant: TenantId | None = None
             try:
-                tenant = self._job.assignment.tenant_of(row)
-                session_id = accept_session_id(row.get("session_id", ""))
-                source_id = accept_source_id(row.get("source_id", ""))
-                found.setdefault((SessionPlace(tenant, session_id), source_id), set()).add(row["id"])
+                session_id = accept_session_id(present(row, "session_id", "message"))
+                source_id = accept_source_id(present(row, "source_id", "message"))
             except _OF_ONE_HISTORY as error:
-                tenant_id = None if tenant is None else tenant.value
                 place = str(row.get("session_id") or "")
-                self._tally.fail(Failure(str(row.get("id")), place, tenant_id, str(error)))
-        return [_History(place, source_id, frozenset(ids)) for (place, source_id), ids in found.items()]
+                self._tally.fail(Failure(str(row.get("id")), place, assignment.only, str(error)))
+                continue
+            self._tally.sources[source_id] += 1
+            session = found.setdefault(session_id, _Session())
+            session.item_ids.setdefault(source_id, set()).add(row["id"])
+            try:
+                session.tenants.add(assignment.tenant_of(row))
+            except _OF_ONE_HISTORY as error:
+                session.nobodys = session.nobodys or str(error)
+        return [history for session_id, session in found.items() for history in self._of_one(session_id, session)]
+
+    def _of_one(self, session_id: str, session: _Session) -> list[_History]:
+        """Return the histories of a session; none where it is not one tenant's: then all of it has failed."""
+        if not session.reason:
+            [tenant] = session.tenants
+            place = SessionPlace(tenant, session_id)
+            return [_History(place, source_id, frozenset(ids)) for source_id, ids in session.item_ids.items()]
+        for source_id, ids in session.item_ids.items():
+            for item_id in sorted(ids):
+                self._tally.fail(Failure(item_id, session_id, None, session.reason, source_id))
+        return []
 
     async def look(self, histories: Sequence[_History]) -> None:
         """Read the heads of what is there already, one request a page; creates the container where that is asked."""
@@ -150,7 +191,7 @@ class _Migration:
         for tenant, source_id in {(history.place.tenant, history.source_id) for history in histories}:
             parameters = history_queries.of_sessions(tenant, source_id)
             async for row in target.find(tenant_prefix(tenant), _HEADS, parameters):
-                key = (row["tenant_id"], row["session_id"], row["source_id"])
+                key: tuple[Any, Any, Any] = (row.get("tenant_id"), row.get("session_id"), row.get("source_id"))
                 # What cannot be read is looked at when its turn comes, and fails there.
                 with contextlib.suppress(UnreadableError):
                     if key in wanted:
@@ -181,10 +222,14 @@ class _Migration:
     async def _is_there(self, history: _History) -> bool:
         """Return whether all of a history is there, and was compared by whoever wrote it."""
         known, count = self._known.get(history.key), len(history.item_ids)
-        if known is None or known.head.first or known.head.next < count or known.written >= self._compared_before:
+        if known is None or known.written >= self._compared_before:
             return False
-        # It may have gone on here since.
-        head = known.head if known.head.next == count else Head(next=count)
+        head = known.head
+        if head.was_cleared or head.messages < count:
+            return False
+        if head.messages > count:
+            # It has gone on here since, or is another one.
+            head = replace(head, next=head.first + count, recent=())
         return list(await self._conversation(history).newest_identities(head, 1)) == await self._last(history)
 
     async def _last(self, history: _History) -> list[str]:
@@ -221,14 +266,15 @@ class _Migration:
         conversation = self._conversation(history)
         async with self._run(HISTORY_READ, conversation):
             head, found = await conversation.read(None)
-        if head.first:
-            raise UnfitError("the history was cleared here, and was left so")
+        if head.was_cleared:
+            raise UnfitError("the history was cleared here, and was left so", _how_to_begin_anew(history))
         # Those that are not found any more have expired.
-        start = head.next - len(found)
-        expected = [one.message for one in messages[start : head.next]]
+        start = head.messages - len(found)
+        expected = [one.message for one in messages[start : head.messages]]
         if not same(found[: len(expected)], expected):
-            raise UnfitError("another history of this session and source is there, or it has gone on here")
-        return min(head.next, len(messages))
+            reason = "another history of this session and source is there, or it has gone on here"
+            raise UnfitError(reason, _how_to_begin_anew(history))
+        return min(head.messages, len(messages))
 
     async def _write(self, history: _History, messages: Sequence[_Found], start: int) -> None:
         """Write the messages from a number on, and read all of them back.
@@ -261,8 +307,19 @@ class _Migration:
             self._tell(history, one.item_id, error, newest=one is messages[-1])
 
     def _tell(self, history: _History, item_id: str, error: Exception, *, newest: bool = False) -> None:
-        place = history.place
-        self._tally.fail(Failure(item_id, place.session_id, place.tenant.value, str(error), newest))
+        place, remedy = history.place, error.remedy if isinstance(error, UnfitError) else ""
+        self._tally.fail(
+            Failure(item_id, place.session_id, place.tenant.value, str(error), history.source_id, remedy, newest)
+        )
+
+
+def _how_to_begin_anew(history: _History) -> str:
+    tenant_id, session_id, source_id = history.key
+    return (
+        "if what is there is not wanted, look at it first: "
+        f"for_tenant({tenant_id!r}).history({source_id!r}).delete_session({session_id!r}) deletes it with all sources "
+        "of the session, and the next run copies the session whole"
+    )
 
 
 def _parameters(history: _History) -> list[dict[str, object]]:

@@ -19,7 +19,16 @@ TENANT_COLUMN = "tenant_value"
 
 
 class UnfitError(Exception):
-    """One item cannot be migrated. The message says why, and has nothing of what is in it."""
+    """One item cannot be migrated. The message says why, and has nothing of what is in it.
+
+    Attributes:
+        remedy: What to do about it, as far as it is about this one; ``""`` where there is nothing to add.
+    """
+
+    def __init__(self, message: str, remedy: str = "") -> None:
+        """Keep the remedy beside the message."""
+        super().__init__(message)
+        self.remedy = remedy
 
 
 class UnequalError(UnfitError):
@@ -34,11 +43,15 @@ class Origin:
         settings: How to reach its account; the very settings of the target for the same account.
         database: Name of its database.
         container: Its name.
+        named_by: What names its endpoint, as a sentence takes it.
+        keys: The variables from which its keys come, the same way.
     """
 
     settings: CosmosStateSettings
     database: str
     container: str
+    named_by: str
+    keys: str
 
     def __str__(self) -> str:
         """Name it as on the command line."""
@@ -76,6 +89,11 @@ class Assignment:
         return cls(None if tenant is None else rule.accept(tenant), path, rule)
 
     @property
+    def only(self) -> str | None:
+        """The id of the one tenant; None when a field names it."""
+        return None if self.tenant is None else self.tenant.value
+
+    @property
     def column(self) -> str:
         """What a query has to ask for besides, as the end of its list of columns."""
         names = "".join(f"[{json.dumps(name)}]" for name in self.path)
@@ -100,6 +118,18 @@ class Assignment:
     def field(self) -> str:
         """The path as it was given."""
         return ".".join(self.path)
+
+
+def present(row: Mapping[str, Any], name: str, kind: str) -> str:
+    """Return what an item has under a name, which is still to be checked.
+
+    Raises:
+        UnfitError: It has nothing there, so it is none of its kind.
+    """
+    if row.get(name) is None:
+        raise UnfitError(f"it is no {kind}: it has no {name}")
+    # What is no text is refused with its type, as any other id that is none.
+    return cast("str", row[name])
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,8 @@ from azure.cosmos.exceptions import CosmosResourceNotFoundError
 from pydantic import SecretStr
 
 from cosmos_workflow_state._clients import enter_client
-from cosmos_workflow_state._credentials import account_keys
+from cosmos_workflow_state._credentials import account_keys, where_keys_are
+from cosmos_workflow_state._definitions import ContainerDefinition
 from cosmos_workflow_state._gateway import Gateway, Item, Meter
 from cosmos_workflow_state._remedies import Access
 from cosmos_workflow_state._service_errors import translated
@@ -98,14 +99,37 @@ class _Reader(Gateway):
                 return
 
 
+def access_to_source(origin: Origin) -> Access:
+    """Return who asks for the source, for what is said when that is refused."""
+    settings, proof = origin.settings, _proof(origin.settings)
+    return Access(
+        settings.endpoint, origin.database, origin.container, proof, keys=origin.keys, named_by=origin.named_by
+    )
+
+
+def access_to_target(settings: CosmosStateSettings, wanted: ContainerDefinition) -> Access:
+    """Return who asks for a container of the target, for what is said when that is refused."""
+    return Access(
+        settings.endpoint,
+        settings.database,
+        settings.name_of(wanted),
+        _proof(settings),
+        definition=wanted,
+        keys=where_keys_are(settings),
+    )
+
+
+def _proof(settings: CosmosStateSettings) -> Literal["key", "token"]:
+    return "key" if settings.is_embedded or account_keys(settings) else "token"
+
+
 @asynccontextmanager
-async def entered(settings: CosmosStateSettings, database: str, container: str) -> AsyncGenerator[CosmosClient]:
+async def entered(settings: CosmosStateSettings, access: Access) -> AsyncGenerator[CosmosClient]:
     """Open a client with the first of the keys that the service accepts, or with what else the settings say.
 
     Args:
         settings: How to reach the account.
-        database: What is asked for, where a refusal has to say so.
-        container: The same.
+        access: Who asks, for what is said when that is refused.
 
     Raises:
         ProvisioningError: The state file of the embedded engine cannot be opened.
@@ -114,7 +138,7 @@ async def entered(settings: CosmosStateSettings, database: str, container: str) 
     """
     keys = () if settings.is_embedded else account_keys(settings)
     async with AsyncExitStack() as opening:
-        yield await _enter(settings, opening, _access(settings, database, container), keys)
+        yield await _enter(settings, opening, access, keys)
 
 
 async def opened(client: CosmosClient, origin: Origin, key_path: str, written_by: str) -> Items:
@@ -130,7 +154,7 @@ async def opened(client: CosmosClient, origin: Origin, key_path: str, written_by
         ProvisioningError: It does not exist, or has another partition key.
         ServiceError: The service refused or could not be reached.
     """
-    access = _access(origin.settings, origin.database, origin.container)
+    access = access_to_source(origin)
     container = _container(client, access)
     properties = await _properties(container, access)
     if properties is None:
@@ -143,24 +167,20 @@ async def opened(client: CosmosClient, origin: Origin, key_path: str, written_by
     return Items(container, access)
 
 
-async def items_of(
-    client: CosmosClient, settings: CosmosStateSettings, container: str, *, only_existing: bool
-) -> Items | None:
+async def items_of(client: CosmosClient, access: Access, *, only_existing: bool) -> Items | None:
     """Return the items of a container of the target; None where it has to exist already and does not.
 
     Raises:
         ServiceError: The service refused or could not be reached.
     """
-    access = _access(settings, settings.database, container)
     proxy = _container(client, access)
     if only_existing and await _properties(proxy, access) is None:
         return None
     return Items(proxy, access)
 
 
-def gateway_of(client: CosmosClient, settings: CosmosStateSettings, container: str) -> Gateway:
+def gateway_of(client: CosmosClient, access: Access) -> Gateway:
     """Return a container of the target as a gateway."""
-    access = _access(settings, settings.database, container)
     return Gateway(_Opened(_container(client, access), access))
 
 
@@ -181,11 +201,6 @@ class _Opened:
 
 def _container(client: CosmosClient, access: Access) -> ContainerProxy:
     return client.get_database_client(access.database).get_container_client(access.container)
-
-
-def _access(settings: CosmosStateSettings, database: str, container: str) -> Access:
-    proof: Literal["key", "token"] = "key" if settings.is_embedded or account_keys(settings) else "token"
-    return Access(settings.endpoint, database, container, proof)
 
 
 async def _enter(

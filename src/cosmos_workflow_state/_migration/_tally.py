@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
@@ -16,8 +17,10 @@ class Failure:
     Attributes:
         item_id: Its id in the source.
         place: Its workflow, or its session; ``""`` where it says none.
+        source_id: Which history of the session; None for a checkpoint, and where it says none.
         tenant_id: Whose it would have become, None where that is not known.
         reason: Why; nothing of what is in it.
+        remedy: What to do about it, as far as that is about this one; ``""`` where there is nothing to add.
         newest: Whether it is the newest of its workflow or history, so that what is there now ends before it.
     """
 
@@ -25,6 +28,8 @@ class Failure:
     place: str
     tenant_id: str | None
     reason: str
+    source_id: str | None = None
+    remedy: str = ""
     newest: bool = False
 
 
@@ -44,12 +49,14 @@ class Tally:
     Attributes:
         report: Told of every step.
         found: Items in the source.
+        sources: How many messages there are of each source id.
         failures: Those that were not migrated.
         tenants: The counts of each tenant by its id.
     """
 
     report: Report
     found: int = 0
+    sources: Counter[str] = field(default_factory=Counter[str])
     failures: list[Failure] = field(default_factory=list[Failure])
     tenants: dict[str, TenantCounts] = field(default_factory=dict[str, TenantCounts])
 

@@ -16,7 +16,7 @@ from agent_framework import WorkflowCheckpoint
 from agent_framework.exceptions import WorkflowCheckpointException
 
 from cosmos_workflow_state._maf import RestorePolicy
-from cosmos_workflow_state._records import RefusedTypesError
+from cosmos_workflow_state._records import RefusedTypesError, TypesNotAllowedError
 
 from ._job import UnfitError
 
@@ -27,6 +27,11 @@ HEADERS: Final = (
 
 _OF_THE_SERVICE: Final = frozenset({"id", "_rid", "_self", "_etag", "_attachments", "_ts"})
 """What the framework's storage leaves out of an item before it decodes the rest."""
+
+_NOT_ALLOWED: Final = (
+    "it holds types that are not allowed; list them in COSMOS_WORKFLOW_STATE_ALLOWED_CHECKPOINT_TYPES, what the "
+    "application registers as well: it is not run here"
+)
 
 # Payloads of ours have the same two keys, so they are known here for ever; tests compare with the framework's decoding.
 _PICKLE: Final = "__pickled__"
@@ -134,8 +139,8 @@ def _restored(envelope: Mapping[str, Any], policy: RestorePolicy, refused: list[
 
 def _reason(refused: list[RefusedTypesError]) -> str:
     """Return why types are refused, with all that are for the reason of the first."""
-    reason = str(refused[0])
-    names = dict.fromkeys(name for error in refused if str(error) == reason for name in error.types)
+    names = dict.fromkeys(name for error in refused if str(error) == str(refused[0]) for name in error.types)
+    reason = _NOT_ALLOWED if isinstance(refused[0], TypesNotAllowedError) else str(refused[0])
     return f"{reason}: {', '.join(names)}"
 
 

@@ -6,11 +6,14 @@ from collections.abc import Callable
 from inspect import iscoroutinefunction
 from typing import TypeAlias
 
-from agent_framework_foundry_hosting import FoundryRequestScope
-from azure.ai.agentserver.core import AgentConfig, FoundryAgentRequestContext
-
 from cosmos_workflow_state._factory import CosmosStateFactory, TenantState
 from cosmos_workflow_state.errors import InvalidIdentifierError
+
+from ._extras import PackagesOf
+
+with PackagesOf("foundry-hosting"):
+    from agent_framework_foundry_hosting import FoundryRequestScope
+    from azure.ai.agentserver.core import AgentConfig, FoundryAgentRequestContext
 
 TenantOfRequest: TypeAlias = Callable[[FoundryAgentRequestContext], str | None]
 """Returns the tenant of a request, None when it has none; asked once for each storage the host wants, so be quick."""
@@ -63,5 +66,7 @@ def platform_scope(config: AgentConfig, platform_context: FoundryAgentRequestCon
 
 
 def _check_function(tenant: object) -> None:
-    if not callable(tenant) or iscoroutinefunction(tenant) or iscoroutinefunction(type(tenant).__call__):
-        raise TypeError(f"tenant must be a tenant id or an ordinary function, not {type(tenant).__name__}")
+    if callable(tenant) and not (iscoroutinefunction(tenant) or iscoroutinefunction(type(tenant).__call__)):
+        return
+    what = "a coroutine function" if callable(tenant) else type(tenant).__name__
+    raise TypeError(f"tenant must be a tenant id or an ordinary function, not {what}")

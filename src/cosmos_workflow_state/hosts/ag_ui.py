@@ -1,7 +1,7 @@
-"""Checkpoints of workflows behind one ``agent_framework_ag_ui`` endpoint of many tenants.
+"""State of many tenants behind one ``agent_framework_ag_ui`` endpoint: checkpoints of a workflow, history of an agent.
 
-The endpoint takes one checkpoint storage for all requests, so it owns how each request's caller gets to that storage.
-An endpoint of one tenant needs nothing of this: it takes ``factory.for_tenant(tenant_id).checkpoints``.
+The endpoint takes one workflow or agent for all requests, so it owns how each request's caller gets to what is his. An
+endpoint of one tenant needs no checkpoint storage of this: it takes ``factory.for_tenant(tenant_id).checkpoints``.
 """
 
 # No postponed annotations here: FastAPI reads those of a function that is defined inside another one, and it looks for
@@ -10,18 +10,23 @@ An endpoint of one tenant needs nothing of this: it takes ``factory.for_tenant(t
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import Annotated, Any, Final, TypeAlias
+from typing import Annotated, Any, Final, TypeAlias, Unpack
 
-from agent_framework import CheckpointStorage, WorkflowCheckpoint
-from fastapi import Depends, HTTPException, status
+from agent_framework import CheckpointStorage, HistoryProvider
 
-from cosmos_workflow_state._checkpoints import TenantCheckpointStorage
 from cosmos_workflow_state._factory import CosmosStateFactory
+from cosmos_workflow_state._history import TenantHistoryProvider
 from cosmos_workflow_state.errors import InvalidIdentifierError
+from cosmos_workflow_state.typing import HistoryOptions
 
+from ._callers import CheckpointsOfCaller, HistoryOfCaller, StateOfCaller
+from ._extras import PackagesOf
 from ._scopes import scope_of
 
-__all__ = ["Caller", "CallerOfRequest", "TenantCheckpoints"]
+with PackagesOf("ag-ui"):
+    from fastapi import Depends, HTTPException, status
+
+__all__ = ["Caller", "CallerOfRequest", "TenantsOfCallers"]
 
 _HOST: Final = "ag-ui"
 
@@ -43,11 +48,12 @@ CallerOfRequest: TypeAlias = Callable[..., Caller | Awaitable[Caller | None] | N
 """A FastAPI dependency that returns the verified caller; None, like an ``HTTPException``, refuses the request."""
 
 
-class TenantCheckpoints:
-    """Gives one AG-UI endpoint the checkpoints of whoever calls it.
+class TenantsOfCallers:
+    """Gives one AG-UI endpoint the state of whoever calls it.
 
-    Both attributes go to the same ``add_agent_framework_fastapi_endpoint``: `checkpoint_storage` under that name,
-    `authorization_scope` as its ``authorization_scope_resolver``.
+    `authorization_scope` goes to ``add_agent_framework_fastapi_endpoint`` as its ``authorization_scope_resolver``, and
+    one thing more: `checkpoint_storage` under that name where the endpoint is of a workflow, what `history` returns
+    into the ``context_providers`` of its agent where it is of an agent. Without the first the others refuse.
 
     Attributes:
         checkpoint_storage: The storage of the caller of the request under way; it refuses everything outside of one.
@@ -56,83 +62,74 @@ class TenantCheckpoints:
     """
 
     def __init__(self, factory: CosmosStateFactory, caller: CallerOfRequest) -> None:
-        """Say where checkpoints are stored, and who asks for them.
+        """Say where state is stored, and who asks for it.
 
         Args:
             factory: Must be open as long as the endpoint serves.
             caller: The dependency that verifies who calls; it may have dependencies of its own.
         """
-        current: ContextVar[TenantCheckpointStorage | None] = ContextVar("ag_ui_checkpoints", default=None)
+        self._current: ContextVar[StateOfCaller | None] = ContextVar("ag_ui_caller", default=None)
 
         async def authorization_scope(who: Annotated[Caller | None, Depends(caller)]) -> AsyncGenerator[str]:
             known = _verified(who)
             # The response is made in this task, or in one that begins with its context.
-            token = current.set(_checkpoints_of(factory, known))
+            token = self._current.set(_state_of(factory, known))
             try:
                 yield scope_of(_HOST, known.tenant_id, known.user_id)
             finally:
-                current.reset(token)
+                self._current.reset(token)
 
         self.authorization_scope: Final[Callable[..., Any]] = authorization_scope
-        self.checkpoint_storage: Final[CheckpointStorage] = _CheckpointsOfTheCaller(current)
+        self.checkpoint_storage: Final[CheckpointStorage] = CheckpointsOfCaller(self._state)
+
+    def history(
+        self, source_id: str = TenantHistoryProvider.DEFAULT_SOURCE_ID, **options: Unpack[HistoryOptions]
+    ) -> HistoryProvider:
+        """Return a provider of the chat history of the caller of the request under way, for the endpoint's one agent.
+
+        What it is given lies in the caller's tenant, in sessions that have the user in their id: two users never meet,
+        whatever threads their clients name. Outside of a request it refuses with `InvalidIdentifierError`.
+
+        Args:
+            source_id: As for ``TenantState.history``.
+            **options: The same.
+
+        Raises:
+            InvalidArgumentError: ``max_messages`` or ``ttl`` is refused.
+            InvalidIdentifierError: The source id is refused.
+        """
+        return HistoryOfCaller(self._state, source_id, **options)
+
+    def _state(self) -> StateOfCaller:
+        state = self._current.get()
+        if state is None:
+            raise InvalidIdentifierError(
+                "there is no request with a tenant: give the endpoint authorization_scope as its resolver as well"
+            )
+        return state
 
 
-def _verified(who: Caller | None) -> Caller:
+def _verified(who: object) -> Caller:
     """Return the caller.
 
     Raises:
         HTTPException: The request has no tenant or no user.
+        TypeError: The application's dependency returns something else than it should.
     """
+    if who is not None and not isinstance(who, Caller):
+        raise TypeError(f"the dependency that says who calls must return a Caller or None, not {type(who).__name__}")
     if who is None or not who.tenant_id or not who.user_id:
         raise HTTPException(status.HTTP_403_FORBIDDEN, "the request has no tenant or no user")
     return who
 
 
-def _checkpoints_of(factory: CosmosStateFactory, who: Caller) -> TenantCheckpointStorage:
-    """Return the caller's storage.
+def _state_of(factory: CosmosStateFactory, who: Caller) -> StateOfCaller:
+    """Return the caller's state.
 
     Raises:
         HTTPException: The settings do not accept such a tenant, or nobody's user id is like that.
     """
     try:
-        return factory.for_tenant(who.tenant_id).checkpoints.scoped(scope_of(_HOST, who.user_id))
+        return StateOfCaller(_HOST, factory.for_tenant(who.tenant_id), who.user_id)
     except InvalidIdentifierError as error:
         raise HTTPException(status.HTTP_403_FORBIDDEN, "the tenant or user of the request is refused") from error
-
-
-class _CheckpointsOfTheCaller:
-    """The framework's ``CheckpointStorage`` that hands each call on to the storage of the request under way.
-
-    Each method raises what that storage's does, and `InvalidIdentifierError` outside of a request.
-    """
-
-    __slots__ = ("_current",)
-
-    def __init__(self, current: ContextVar[TenantCheckpointStorage | None]) -> None:
-        self._current = current
-
-    async def save(self, checkpoint: WorkflowCheckpoint) -> str:
-        return await self._storage().save(checkpoint)
-
-    async def load(self, checkpoint_id: str) -> WorkflowCheckpoint:
-        return await self._storage().load(checkpoint_id)
-
-    async def list_checkpoints(self, *, workflow_name: str) -> list[WorkflowCheckpoint]:
-        return await self._storage().list_checkpoints(workflow_name=workflow_name)
-
-    async def delete(self, checkpoint_id: str) -> bool:
-        return await self._storage().delete(checkpoint_id)
-
-    async def get_latest(self, *, workflow_name: str) -> WorkflowCheckpoint | None:
-        return await self._storage().get_latest(workflow_name=workflow_name)
-
-    async def list_checkpoint_ids(self, *, workflow_name: str) -> list[str]:
-        return await self._storage().list_checkpoint_ids(workflow_name=workflow_name)
-
-    def _storage(self) -> TenantCheckpointStorage:
-        storage = self._current.get()
-        if storage is None:
-            raise InvalidIdentifierError(
-                "there is no request with a tenant: give the endpoint authorization_scope as its resolver as well"
-            )
-        return storage

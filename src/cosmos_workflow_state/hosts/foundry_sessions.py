@@ -9,15 +9,18 @@ from __future__ import annotations
 from typing import Final
 
 from agent_framework import AgentSession, SessionStore
-from agent_framework_foundry_hosting import StoreProvider
-from azure.ai.agentserver.core import AgentConfig, FoundryAgentRequestContext
 
 from cosmos_workflow_state._factory import CosmosStateFactory
 from cosmos_workflow_state._sessions import TenantSessionStore
 from cosmos_workflow_state.errors import StateChangedError
 
+from ._extras import PackagesOf
 from ._foundry_requests import TenantOfRequest, TenantsOfRequests, platform_scope
 from ._scopes import scope_of
+
+with PackagesOf("foundry-hosting"):
+    from agent_framework_foundry_hosting import StoreProvider
+    from azure.ai.agentserver.core import AgentConfig, FoundryAgentRequestContext
 
 __all__ = ["TenantOfRequest", "TenantSessionStoreProvider"]
 
