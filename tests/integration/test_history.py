@@ -249,14 +249,12 @@ async def test_what_json_cannot_hold_is_refused(history: TenantHistoryProvider, 
 
 
 async def test_what_the_framework_leaves_out_is_told(
-    history: TenantHistoryProvider, events: list[MutableMapping[str, Any]], settings: CosmosStateSettings
+    events: list[MutableMapping[str, Any]], history: TenantHistoryProvider
 ) -> None:
     """One warning a save, by types: the values vanish in every store of the framework, and are in no event."""
     message = Message("user", ["a"], additional_properties={"x": b"secret", "y": (1, 2), "z": 1})
-    async with CosmosStateFactory(settings) as factory:
-        kept = factory.for_tenant("contoso").history()
-        await kept.save_messages("s-1", [said("before"), message])
-        (read,) = (await kept.get_messages("s-1"))[1:]
+    await history.save_messages("s-1", [said("before"), message])
+    (read,) = (await history.get_messages("s-1"))[1:]
     assert read.additional_properties == {"z": 1}
     (event,) = [one for one in events if one["event"] == "history.values_left_out"]
     assert (event["log_level"], event["types"]) == ("warning", "builtins:bytes, builtins:tuple")

@@ -27,7 +27,7 @@ _FOREVER: Final = 1e6
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Make the runs."""
-    metafunc.parametrize("seed", range(10_000 if metafunc.config.getoption("--full") else 200))
+    metafunc.parametrize("seed", range(10_000 if metafunc.config.getoption("--full") else 100))
 
 
 @pytest.fixture(scope="module")
