@@ -13,11 +13,19 @@ from __future__ import annotations
 from . import _queries
 from ._auxiliaries import Parts
 from ._documents import keyframe_guard_item
-from ._gateway import Delete, Gateway, Meter, Upsert
-from ._identity import keyframe_guard_id, upload_guard_id
+from ._gateway import Delete, Gateway, Item, Meter, Upsert
 from ._items import names_upload, upload_guard_item
-from ._records import Auxiliary, Upload
+from ._records import AnyPlace, Auxiliary, Upload
 from ._uploads import Uploads, part_ids
+
+
+async def take_away(gateway: Gateway, place: AnyPlace, guard: Item, meter: Meter) -> None:
+    """Delete a guard, there or not, in a batch that is always a write; see the proof above.
+
+    Raises:
+        ServiceError: The service refused, throttled or could not be reached.
+    """
+    await gateway.batch(place.key, [Upsert(guard), Delete(guard["id"])], meter)
 
 
 async def collect_keyframe(gateway: Gateway, keyframe: Auxiliary, meter: Meter) -> bool:
@@ -30,8 +38,7 @@ async def collect_keyframe(gateway: Gateway, keyframe: Auxiliary, meter: Meter) 
     """
     place, keyframe_id = keyframe.place, keyframe.keyframe_id
     key = place.key
-    guard = keyframe_guard_item(place, keyframe_id)
-    await gateway.batch(key, [Upsert(guard), Delete(keyframe_guard_id(keyframe_id))], meter)
+    await take_away(gateway, place, keyframe_guard_item(place, keyframe_id), meter)
     parameters = _queries.references(place.tenant, place.workflow_name, keyframe_id)
     if [found async for found in gateway.query(_queries.REFERENCES, parameters, key, meter)]:
         return False
@@ -54,10 +61,8 @@ async def collect_parts(gateway: Gateway, parts: Parts, meter: Meter) -> bool:
         ServiceError: The service refused, throttled or could not be reached; a later sweep goes on.
     """
     place, write_id = parts.place, parts.write_id
-    key = place.key
-    guard = upload_guard_item(place, write_id)
-    await gateway.batch(key, [Upsert(guard), Delete(upload_guard_id(write_id))], meter)
-    owner = await gateway.read(key, parts.owner, meter)
+    await take_away(gateway, place, upload_guard_item(place, write_id), meter)
+    owner = await gateway.read(place.key, parts.owner, meter)
     if owner is not None and names_upload(owner, write_id):
         return False
     await Uploads(gateway, place, meter).remove(parts.item_ids)

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from . import _history_queries
+from ._collecting import take_away
 from ._conversations import Conversation
-from ._gateway import Delete, Upsert
 from ._items import upload_guard_item
 
 
@@ -27,8 +27,7 @@ async def collect(conversation: Conversation, write_id: str, item_ids: Iterable[
         ServiceError: The service refused, throttled or could not be reached; a repeat goes on.
     """
     place, gateway, meter = conversation.place, conversation.backend.gateway, conversation.meter
-    guard = upload_guard_item(place, write_id)
-    await gateway.batch(place.key, [Upsert(guard), Delete(guard["id"])], meter)
+    await take_away(gateway, place, upload_guard_item(place, write_id), meter)
     named = gateway.query(_history_queries.NAMING, _history_queries.naming(place, write_id), place.key, meter)
     if not [item async for item in named]:
         await conversation.uploads.remove(item_ids)

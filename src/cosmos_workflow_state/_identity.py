@@ -167,9 +167,9 @@ def encode_component(text: str, max_bytes: int) -> str:
     return encoded if len(encoded) <= max_bytes else f"~~{hashlib.sha256(raw).hexdigest()}"
 
 
-def full_key(tenant: TenantId, workflow_name: str) -> list[str]:
-    """Return the partition key of one logical partition."""
-    return [tenant.value, workflow_name]
+def full_key(tenant: TenantId, name: str) -> list[str]:
+    """Return the partition key of one logical partition: of a workflow by its name, or of a session by its id."""
+    return [tenant.value, name]
 
 
 def tenant_prefix(tenant: TenantId) -> list[str]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from ._identity import Scope, TenantId
+from ._identity import Scope, TenantId, full_key
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +22,7 @@ class Place:
     @property
     def key(self) -> list[str]:
         """The full partition key."""
-        return [self.tenant.value, self.workflow_name]
+        return full_key(self.tenant, self.workflow_name)
 
     @property
     def fields(self) -> dict[str, str]:
@@ -40,7 +40,7 @@ class SessionPlace:
     @property
     def key(self) -> list[str]:
         """The full partition key."""
-        return [self.tenant.value, self.session_id]
+        return full_key(self.tenant, self.session_id)
 
     @property
     def fields(self) -> dict[str, str]:

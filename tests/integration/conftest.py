@@ -16,7 +16,11 @@ from azure.cosmos.aio import CosmosClient
 from structlog.testing import LogCapture
 
 from cosmos_workflow_state import CosmosStateFactory, CosmosStateSettings
-from support.states import ALLOWED_TYPES
+from cosmos_workflow_state._cli import main
+from support.approvals import approvals, state_file
+from support.commands import PREFIX, RunHere
+from support.sessions import Account, Process, account_of_sessions, session
+from support.states import ALLOWED_TYPES, checkpoint
 from support.targets import ACCOUNT, EMBEDDED, Target, client_of, emulator_target, factory_of
 
 
@@ -101,3 +105,62 @@ def events() -> Iterator[list[MutableMapping[str, Any]]]:
     structlog.configure(processors=[capture])
     yield capture.entries
     structlog.reset_defaults()
+
+
+@pytest.fixture(scope="module")
+def stored(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """Return the endpoint of a state file with checkpoints that no test changes."""
+    return state_file(tmp_path_factory.mktemp("stored"), approvals(20))
+
+
+@pytest.fixture
+def run(stored: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Iterator[RunHere]:
+    """Yield a function that runs the command line in this process: exit code, output and complaints."""
+    monkeypatch.setenv(f"{PREFIX}ENDPOINT", stored)
+
+    def run_command(*arguments: str) -> tuple[int, str, str]:
+        code = main(arguments)
+        return code, *capsys.readouterr()
+
+    yield run_command
+    structlog.reset_defaults()
+
+
+@pytest.fixture
+def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: RunHere) -> RunHere:
+    """Return such a function on checkpoints of the test's own."""
+    monkeypatch.setenv(f"{PREFIX}ENDPOINT", state_file(tmp_path, [*approvals(5), checkpoint("cp-x", workflow="other")]))
+    return run
+
+
+@pytest.fixture
+def quick_sessions(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Cut all waits of sessions short."""
+    monkeypatch.setattr("cosmos_workflow_state._gateway._FIRST_DELAY", 0.0)
+    monkeypatch.setattr("cosmos_workflow_state._session_writing._FIRST_DELAY", 0.0)
+    monkeypatch.setattr("cosmos_workflow_state._session_reading._DELAYS", (0.0, 0.0))
+
+
+@pytest.fixture
+async def account() -> AsyncIterator[Account]:
+    """Yield an engine in memory, for the sessions of several processes."""
+    async with account_of_sessions() as opened:
+        yield opened
+
+
+@pytest.fixture
+async def process(account: Account) -> AsyncIterator[Process]:
+    """Yield a process that has set the session k."""
+    async with account.process() as started:
+        await started.store.set("k", session({"n": 0}))
+        started.sent()
+        yield started
+
+
+@pytest.fixture
+async def pair(account: Account, process: Process) -> AsyncIterator[tuple[Process, Process]]:
+    """Yield it and another process, which has read that session."""
+    async with account.process() as other:
+        await other.store.get("k")
+        other.sent()
+        yield process, other

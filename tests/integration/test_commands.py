@@ -7,16 +7,14 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-import structlog
 from typer.testing import CliRunner
 
 from cosmos_workflow_state import CosmosStateSettings
-from cosmos_workflow_state._cli import _store, main
+from cosmos_workflow_state._cli import _store
 from cosmos_workflow_state._cli._commands import app
 from cosmos_workflow_state._cli._output import CommandError, ExitCode
 from cosmos_workflow_state.errors import (
@@ -30,7 +28,8 @@ from cosmos_workflow_state.errors import (
     ServiceUnavailableError,
     ThrottledError,
 )
-from support.approvals import approvals, state_file, store
+from support.approvals import approvals, store
+from support.commands import RunHere as Run
 from support.items import stored_items
 from support.servers import emulator_process
 from support.states import ALLOWED_TYPES, WORKFLOW, checkpoint
@@ -38,34 +37,6 @@ from support.states import ALLOWED_TYPES, WORKFLOW, checkpoint
 ENDPOINT = "COSMOS_WORKFLOW_STATE_ENDPOINT"
 TYPES = "COSMOS_WORKFLOW_STATE_ALLOWED_CHECKPOINT_TYPES"
 CONTOSO = ("--tenant", "contoso")
-
-Run = Callable[..., tuple[int, str, str]]
-
-
-@pytest.fixture(scope="module")
-def stored(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """Return the endpoint of a state file with checkpoints that no test changes."""
-    return state_file(tmp_path_factory.mktemp("stored"), approvals(20))
-
-
-@pytest.fixture
-def run(stored: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Iterator[Run]:
-    """Yield a function that runs the command line in this process: exit code, output and complaints."""
-    monkeypatch.setenv(ENDPOINT, stored)
-
-    def run_command(*arguments: str) -> tuple[int, str, str]:
-        code = main(arguments)
-        return code, *capsys.readouterr()
-
-    yield run_command
-    structlog.reset_defaults()
-
-
-@pytest.fixture
-def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Run) -> Run:
-    """Return such a function on checkpoints of the test's own."""
-    monkeypatch.setenv(ENDPOINT, state_file(tmp_path, [*approvals(5), checkpoint("cp-x", workflow="other")]))
-    return run
 
 
 def answer(run: Run, *arguments: str) -> dict[str, Any]:

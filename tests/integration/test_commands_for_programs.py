@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
-import structlog
 
 from cosmos_workflow_state import CosmosStateSettings
 from cosmos_workflow_state._cli import main
 from cosmos_workflow_state._cli._output import ExitCode
-from support.approvals import approvals, state_file
+from support.commands import RunHere as Run
 
 ENDPOINT = "COSMOS_WORKFLOW_STATE_ENDPOINT"
 CONTOSO = ("--tenant", "contoso")
@@ -23,28 +22,6 @@ KEYWORDS = {
     *("pattern", "format", "writeOnly", "minimum", "maximum", "exclusiveMinimum", "minLength", "maxLength"),
 }
 """Of JSON schema 2020-12, and `discriminator` of OpenAPI, which readers of JSON schema pass over."""
-
-Run = Callable[..., tuple[int, str, str]]
-
-
-@pytest.fixture(scope="module")
-def stored(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """Return the endpoint of a state file with checkpoints that no test changes."""
-    return state_file(tmp_path_factory.mktemp("stored"), approvals(20))
-
-
-@pytest.fixture
-def run(stored: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Iterator[Run]:
-    """Yield a function that runs the command line in this process: exit code, output and complaints."""
-    monkeypatch.setenv(ENDPOINT, stored)
-
-    def run_command(*arguments: str) -> tuple[int, str, str]:
-        code = main(arguments)
-        return code, *capsys.readouterr()
-
-    yield run_command
-    structlog.reset_defaults()
-
 
 FAILING = [
     (["checkpoints", "show", "nothing", *CONTOSO], 3),

@@ -12,6 +12,7 @@ from support.faults import (
     FaultyTransport,
     drop_after,
     drop_before,
+    each_transient,
     faulty_client,
     let_pass,
     refused,
@@ -42,19 +43,7 @@ async def wire(
         yield storage, transport
 
 
-TRANSIENT: list[tuple[str, Fault]] = [
-    ("429", status(429, 3200, x_ms_retry_after_ms="1")),
-    ("449", status(449)),
-    ("408", status(408)),
-    ("410", status(410, 1000)),
-    ("500", status(500)),
-    ("503", status(503)),
-    ("dropped before", drop_before),
-    ("dropped after", drop_after),
-]
-
-
-@pytest.mark.parametrize("fault", [pytest.param(fault, id=name) for name, fault in TRANSIENT])
+@each_transient
 async def test_every_operation_outlives_a_transient_fault(
     wire: tuple[TenantCheckpointStorage, FaultyTransport], fault: Fault
 ) -> None:

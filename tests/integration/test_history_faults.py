@@ -12,7 +12,7 @@ from cosmos_workflow_state import errors
 from cosmos_workflow_state._gateway import Gateway
 from support.chat_wires import SESSION, Wire, open_wire, refused_at
 from support.chats import incompressible, said, texts, turn
-from support.faults import Fault, drop_after, drop_before, let_pass, status
+from support.faults import Fault, drop_after, drop_before, each_transient, let_pass, status
 
 TRIES = 6
 LARGE = incompressible(400_000)
@@ -39,19 +39,7 @@ async def _assert_holds(wire: Wire, *turns: int) -> None:
     assert await wire.types() <= {"history_head", "message"}
 
 
-TRANSIENT: list[tuple[str, Fault]] = [
-    ("429", status(429, 3200, x_ms_retry_after_ms="1")),
-    ("449", status(449)),
-    ("408", status(408)),
-    ("410", status(410, 1000)),
-    ("500", status(500)),
-    ("503", status(503)),
-    ("dropped before", drop_before),
-    ("dropped after", drop_after),
-]
-
-
-@pytest.mark.parametrize("fault", [pytest.param(fault, id=name) for name, fault in TRANSIENT])
+@each_transient
 @pytest.mark.parametrize("known", [True, False], ids=["with state", "without"])
 async def test_every_operation_outlives_a_transient_fault(wire: Wire, fault: Fault, *, known: bool) -> None:
     """Demand 21: one fault at each request of each operation is repaired, whether it was applied or not."""

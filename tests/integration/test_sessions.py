@@ -70,13 +70,6 @@ async def durable(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterat
 
 
 @pytest.fixture
-async def account() -> AsyncIterator[Account]:
-    """Yield an engine in memory."""
-    async with account_of_sessions() as opened:
-        yield opened
-
-
-@pytest.fixture
 async def process(account: Account) -> AsyncIterator[Process]:
     """Yield a process that keeps sessions on it."""
     async with account.process() as started:

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable, MutableMapping
+from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
 
 import pytest
-from azure.core.exceptions import ServiceRequestError
 from azure.core.pipeline.transport import HttpRequest
 
 from cosmos_workflow_state import TenantSessionStore, errors
 from cosmos_workflow_state._embedded import EmbeddedResponse
 from cosmos_workflow_state._session_items import MAX_WRITES
 from cosmos_workflow_state.emulator._values import Response
-from support.faults import Fault, Send, drop_after, drop_before, let_pass, status, then
-from support.sessions import Account, Process, account_of_sessions, session
+from support.faults import Fault, Late, Send, drop_after, drop_before, each_transient, let_pass, status, then
+from support.sessions import Account, Process, session
 
 TRIES = 6
 """Of one request, by the gateway."""
@@ -24,50 +23,7 @@ TRIES = 6
 Pair = tuple[Process, Process]
 
 
-@pytest.fixture(autouse=True)
-def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Cut all waits short."""
-    monkeypatch.setattr("cosmos_workflow_state._gateway._FIRST_DELAY", 0.0)
-    monkeypatch.setattr("cosmos_workflow_state._session_writing._FIRST_DELAY", 0.0)
-    monkeypatch.setattr("cosmos_workflow_state._session_reading._DELAYS", (0.0, 0.0))
-
-
-@pytest.fixture
-async def account() -> AsyncIterator[Account]:
-    """Yield an engine in memory."""
-    async with account_of_sessions() as opened:
-        yield opened
-
-
-@pytest.fixture
-async def process(account: Account) -> AsyncIterator[Process]:
-    """Yield a process that has set the session k."""
-    async with account.process() as started:
-        await started.store.set("k", session({"n": 0}))
-        started.sent()
-        yield started
-
-
-@pytest.fixture
-async def pair(account: Account, process: Process) -> AsyncIterator[Pair]:
-    """Yield it and another process, which has read that session."""
-    async with account.process() as other:
-        await other.store.get("k")
-        other.sent()
-        yield process, other
-
-
-class Late:
-    """A request that is given up, and arrives later all the same."""
-
-    async def __call__(self, _request: HttpRequest, send: Send) -> EmbeddedResponse:
-        """Give the request up."""
-        self._send = send
-        raise ServiceRequestError("no answer")
-
-    async def arrive(self) -> None:
-        """Let it arrive at last."""
-        await self._send()
+pytestmark = pytest.mark.usefixtures("quick_sessions")
 
 
 def setting(store: TenantSessionStore, n: int, session_id: str = "k") -> Callable[[], Awaitable[None]]:
@@ -81,19 +37,7 @@ async def number(process: Process, session_id: str = "k") -> Any:
     return None if found is None else found.state["n"]
 
 
-TRANSIENT: list[tuple[str, Fault]] = [
-    ("429", status(429, 3200, x_ms_retry_after_ms="1")),
-    ("449", status(449)),
-    ("408", status(408)),
-    ("410", status(410, 1000)),
-    ("500", status(500)),
-    ("503", status(503)),
-    ("dropped before", drop_before),
-    ("dropped after", drop_after),
-]
-
-
-@pytest.mark.parametrize("fault", [pytest.param(fault, id=name) for name, fault in TRANSIENT])
+@each_transient
 async def test_every_operation_outlives_a_transient_fault(process: Process, fault: Fault) -> None:
     """One fault at each request of each operation is repaired, whether it was applied or not."""
     store, transport = process.store, process.transport

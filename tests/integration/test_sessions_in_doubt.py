@@ -16,7 +16,7 @@ from cosmos_workflow_state import TenantSessionStore, errors
 from cosmos_workflow_state._embedded import EmbeddedResponse
 from cosmos_workflow_state.emulator._values import Response
 from support.faults import Fault, Send, drop_after, drop_before, let_pass, then
-from support.sessions import Account, Process, account_of_sessions, noise, session
+from support.sessions import Account, Process, noise, session
 
 FEW: Final = 4
 """Writes that an item remembers here."""
@@ -36,13 +36,6 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
 def few(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let an item remember few writes."""
     monkeypatch.setattr("cosmos_workflow_state._session_items.MAX_WRITES", FEW)
-
-
-@pytest.fixture
-async def account() -> AsyncIterator[Account]:
-    """Yield an engine in memory."""
-    async with account_of_sessions() as opened:
-        yield opened
 
 
 @pytest.fixture

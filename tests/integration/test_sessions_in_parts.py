@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
 
 from cosmos_workflow_state import TenantSessionStore, errors
 from support.faults import let_pass, refused, status, then
-from support.sessions import Account, Process, account_of_sessions, content, noise, session
+from support.sessions import Account, Process, content, noise, session
 
 LARGE = 700_000
 """Bytes of a state in two parts."""
@@ -17,37 +17,7 @@ LARGE = 700_000
 Pair = tuple[Process, Process]
 
 
-@pytest.fixture(autouse=True)
-def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Cut all waits short."""
-    monkeypatch.setattr("cosmos_workflow_state._gateway._FIRST_DELAY", 0.0)
-    monkeypatch.setattr("cosmos_workflow_state._session_writing._FIRST_DELAY", 0.0)
-    monkeypatch.setattr("cosmos_workflow_state._session_reading._DELAYS", (0.0, 0.0))
-
-
-@pytest.fixture
-async def account() -> AsyncIterator[Account]:
-    """Yield an engine in memory."""
-    async with account_of_sessions() as opened:
-        yield opened
-
-
-@pytest.fixture
-async def process(account: Account) -> AsyncIterator[Process]:
-    """Yield a process that has set the session k."""
-    async with account.process() as started:
-        await started.store.set("k", session({"n": 0}))
-        started.sent()
-        yield started
-
-
-@pytest.fixture
-async def pair(account: Account, process: Process) -> AsyncIterator[Pair]:
-    """Yield it and another process, which has read that session."""
-    async with account.process() as other:
-        await other.store.get("k")
-        other.sent()
-        yield process, other
+pytestmark = pytest.mark.usefixtures("quick_sessions")
 
 
 def setting(store: TenantSessionStore, n: int, session_id: str = "k") -> Callable[[], Awaitable[None]]:

@@ -16,17 +16,10 @@ from cosmos_workflow_state._embedded import EmbeddedResponse
 from cosmos_workflow_state._gateway import Gateway
 from cosmos_workflow_state.emulator._values import Response
 from support.faults import Fault, Send, let_pass
-from support.sessions import Account, Process, account_of_sessions, content, noise, session
+from support.sessions import Account, Process, content, noise, session
 
 LARGE = 700_000
 """Bytes of a state in two parts."""
-
-
-@pytest.fixture
-async def account() -> AsyncIterator[Account]:
-    """Yield an engine in memory."""
-    async with account_of_sessions() as opened:
-        yield opened
 
 
 @pytest.fixture

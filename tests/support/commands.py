@@ -18,6 +18,10 @@ Run = Callable[..., Awaitable[tuple[int, str, str]]]
 """Given arguments, and settings by name: exit code, output and complaints."""
 
 
+RunHere = Callable[..., tuple[int, str, str]]
+"""The same without settings, where nothing in this process has to serve the command."""
+
+
 def runner(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
     """Return a function that runs a command beside the event loop, which may be serving it."""
 

@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
+import pytest
 from azure.core.exceptions import ServiceRequestError, ServiceResponseError
 from azure.core.pipeline.transport import HttpRequest
 from azure.cosmos.aio import CosmosClient
@@ -65,6 +66,22 @@ def then(action: Callable[[], Awaitable[None]]) -> Fault:
         return await send()
 
     return fault
+
+
+each_transient = pytest.mark.parametrize(
+    "fault",
+    [
+        pytest.param(status(429, 3200, x_ms_retry_after_ms="1"), id="429"),
+        pytest.param(status(449), id="449"),
+        pytest.param(status(408), id="408"),
+        pytest.param(status(410, 1000), id="410"),
+        pytest.param(status(500), id="500"),
+        pytest.param(status(503), id="503"),
+        pytest.param(drop_before, id="dropped before"),
+        pytest.param(drop_after, id="dropped after"),
+    ],
+)
+"""Runs a test with each fault that a repeat overcomes."""
 
 
 class Late:
